@@ -1,0 +1,64 @@
+// Package provider knows each vendor's addresses, credentials, error classes, end markers,
+// usage fields and prices.
+package provider
+
+import (
+	"switchboard/internal/wire"
+)
+
+// Billing is how a provider is paid; it ranks before price (DESIGN 5).
+type Billing string
+
+// Billing models, in rank order.
+const (
+	Subscription Billing = "subscription"
+	PayAsYouGo   Billing = "pay_as_you_go"
+	Free         Billing = "free"
+)
+
+// Key is one API key of a provider. Text is a secret: it may be sent upstream and nowhere else.
+type Key struct {
+	ID   string // position ("1", "2", …) or configured name
+	Text string
+}
+
+// Provider is one configured upstream account. Immutable after the start.
+type Provider struct {
+	Identity      string
+	Type          string // "openai", "anthropic"
+	BaseURL       string // with the version segment, without a slash at its end
+	Surfaces      []wire.Surface
+	Keys          []Key // empty only with NoAuth
+	NoAuth        bool  // api_keys: []: the upstream needs no credential
+	StickyKeys    bool
+	Billing       Billing
+	StreamOptions bool // the upstream understands stream_options
+	Models        []Model
+}
+
+// Model is a model that a provider serves.
+type Model struct {
+	ID       string   // the name clients use
+	Upstream string   // the name sent upstream; equal to ID unless configured
+	Pricing  *Pricing // nil: unknown
+}
+
+// Speaks tells whether the provider has the surface.
+func (p *Provider) Speaks(s wire.Surface) bool {
+	for _, have := range p.Surfaces {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Model finds a model by the name clients use.
+func (p *Provider) Model(id string) (Model, bool) {
+	for _, m := range p.Models {
+		if m.ID == id {
+			return m, true
+		}
+	}
+	return Model{}, false
+}
