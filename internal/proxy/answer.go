@@ -1,0 +1,206 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"switchboard/internal/health"
+	"switchboard/internal/provider"
+	"switchboard/internal/wire"
+)
+
+// Answer is an upstream's answer of which nothing has been sent yet. Not for concurrent use.
+type Answer struct {
+	Stream bool // server-sent events
+
+	client   *Client
+	surface  wire.Surface
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	timer    *time.Timer // the limit that runs: first byte, then idle
+	response *http.Response
+	body     io.Reader
+	plain    bool // the bytes can be read: not compressed
+	billed   bool
+	key      string
+	began    time.Time
+
+	observer provider.Stream
+	filter   filter
+	hide     bool // we asked for usage, the client did not
+
+	held     []byte // read and not sent
+	buffer   *[bufferSize]byte
+	eof      bool
+	complete bool // the end marker was seen
+	failed   bool // an error event was seen
+
+	usage      provider.Usage
+	responseID string
+}
+
+// Ending says how an answer ended.
+type Ending struct {
+	Class   health.Class // OK, ClientGone, or what broke it
+	Failure provider.Failure
+	Cause   error // for the log
+	// Abort: what was sent cannot be told from a whole answer, so that the connection must
+	// be broken.
+	Abort bool
+}
+
+// Close gives back what the answer holds and ends the call if it is still under way.
+func (a *Answer) Close() {
+	a.timer.Stop()
+	a.cancel(errDone)
+	if a.response != nil {
+		a.response.Body.Close()
+	}
+	if a.buffer != nil {
+		a.client.buffers.Put(a.buffer)
+		a.buffer = nil
+	}
+}
+
+// Status is the upstream's status, 2xx.
+func (a *Answer) Status() int { return a.response.StatusCode }
+
+// Usage is what the answer consumed, as far as known; final after Copy.
+func (a *Answer) Usage() provider.Usage {
+	if a.Stream {
+		return a.observer.Usage()
+	}
+	return a.usage
+}
+
+// ResponseID is the id of a responses-surface answer, or empty.
+func (a *Answer) ResponseID() string {
+	if a.Stream {
+		return a.observer.ResponseID()
+	}
+	return a.responseID
+}
+
+// WriteHeader sends the answer's head: its status and allow-listed headers.
+func (a *Answer) WriteHeader(w http.ResponseWriter) {
+	header := w.Header()
+	CopyHeaders(header, a.response.Header)
+	switch {
+	case a.Stream:
+		header["Cache-Control"] = []string{"no-cache"}
+		header["X-Accel-Buffering"] = []string{"no"}
+	case a.eof:
+		header["Content-Length"] = []string{strconv.Itoa(len(a.held))}
+	case a.response.ContentLength >= 0:
+		header["Content-Length"] = []string{strconv.FormatInt(a.response.ContentLength, 10)}
+	}
+	w.WriteHeader(a.response.StatusCode)
+}
+
+// Copy sends the rest of the answer to the client as it comes.
+func (a *Answer) Copy(w http.ResponseWriter) Ending {
+	if a.Stream {
+		return a.copyStream(w)
+	}
+	return a.copyUnary(w)
+}
+
+// read reads once into the answer's buffer under the idle limit.
+func (a *Answer) read() ([]byte, error) {
+	if a.buffer == nil {
+		a.buffer = a.client.buffers.Get().(*[bufferSize]byte)
+	}
+	n, err := a.body.Read(a.buffer[:])
+	return a.buffer[:n], err
+}
+
+// silence restarts the running limit as the idle limit.
+func (a *Answer) silence() {
+	if a.timer.Stop() {
+		a.timer.Reset(a.client.timeouts.Idle)
+	}
+}
+
+// watchIdle replaces the first-byte limit by the idle limit.
+func (a *Answer) watchIdle() {
+	a.timer.Stop()
+	a.timer = time.AfterFunc(a.client.timeouts.Idle, func() { a.cancel(ErrIdle) })
+}
+
+// readHead reads an answer that is not streamed: whole when it is small, so that a cut can
+// still fail over, else its beginning.
+func (a *Answer) readHead() *Failure {
+	a.watchIdle()
+	if n := a.response.ContentLength; n >= 0 && n <= maxUnary {
+		a.held = make([]byte, n)
+		if _, err := io.ReadFull(a.body, a.held); err != nil {
+			return a.broken(err)
+		}
+		a.eof = true
+	}
+	for !a.eof && len(a.held) < maxUnary {
+		chunk, err := a.read()
+		a.held = append(a.held, chunk...)
+		a.silence()
+		if errors.Is(err, io.EOF) {
+			a.eof = true
+		} else if err != nil {
+			return a.broken(err)
+		}
+	}
+	if a.eof && a.plain && a.billed {
+		a.usage, a.responseID = provider.ReadAnswer(a.surface, a.held, true)
+	}
+	return nil
+}
+
+func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
+	if _, err := w.Write(a.held); err != nil {
+		return a.clientGone(err)
+	}
+	if a.eof {
+		return Ending{Class: health.OK}
+	}
+	tail := a.held
+	for {
+		chunk, err := a.read()
+		if len(chunk) > 0 {
+			a.silence()
+			if _, err := w.Write(chunk); err != nil {
+				return a.clientGone(err)
+			}
+			tail = append(tail, chunk...)
+			if len(tail) > 2*unaryTail {
+				tail = append(tail[:0], tail[len(tail)-unaryTail:]...)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			ending := a.cut(err)
+			ending.Abort = true
+			return ending
+		}
+	}
+	if a.plain && a.billed {
+		a.usage, a.responseID = provider.ReadAnswer(a.surface, tail, false)
+	}
+	return Ending{Class: health.OK}
+}
+
+// clientGone ends the upstream call because the client no longer reads.
+func (a *Answer) clientGone(err error) Ending {
+	a.cancel(err)
+	return Ending{Class: health.ClientGone, Cause: err}
+}
+
+// cut is the ending of an answer that broke after its beginning was sent.
+func (a *Answer) cut(err error) Ending {
+	f := a.broken(err)
+	return Ending{Class: f.Class, Failure: f.Failure, Cause: f.Cause}
+}

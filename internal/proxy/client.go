@@ -1,0 +1,233 @@
+// Package proxy calls one target, holds its answer back until first output, copies it to
+// the client byte for byte, and says how it ended.
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"switchboard/internal/health"
+	"switchboard/internal/provider"
+	"switchboard/internal/wire"
+)
+
+// Causes with which a call is cancelled.
+var (
+	ErrFirstByte = errors.New("no first byte in time")
+	ErrIdle      = errors.New("silence in mid-answer")
+	ErrDeadline  = errors.New("the deadline of the function is near")
+	errDone      = errors.New("done")
+)
+
+const (
+	bufferSize  = 32 << 10
+	maxError    = 64 << 10         // of an upstream error body
+	maxHeld     = 256 << 10        // of a stream's preamble
+	maxUnary    = 1 << 20          // of an answer that is kept whole before it is committed
+	unaryTail   = 64 << 10         // of a larger one that is kept to read its usage
+	preambleMax = 15 * time.Second // a preamble without output is held back this long
+)
+
+// Target is what a call goes to.
+type Target struct {
+	Provider *provider.Provider
+	Key      provider.Key
+	Model    provider.Model
+}
+
+// Client calls providers.
+type Client struct {
+	transport http.RoundTripper
+	timeouts  Timeouts
+	vendors   map[string]provider.Vendor
+	buffers   *sync.Pool // of *[bufferSize]byte
+}
+
+// NewTransport returns a transport for upstream calls: no compression of its own, no
+// proxy surprises beyond the environment's, no limit but connect's.
+func NewTransport(connect time.Duration) *http.Transport {
+	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        4096,
+		MaxIdleConnsPerHost: 1024,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: connect,
+		DisableCompression:  true,
+		WriteBufferSize:     64 << 10,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+}
+
+// NewClient returns a client over transport.
+func NewClient(transport http.RoundTripper, timeouts Timeouts) *Client {
+	vendors := map[string]provider.Vendor{}
+	for _, v := range provider.Vendors() {
+		vendors[v.Type] = v
+	}
+	return &Client{
+		transport: transport, timeouts: timeouts, vendors: vendors,
+		buffers: &sync.Pool{New: func() any { return new([bufferSize]byte) }},
+	}
+}
+
+// Failure is an attempt that gave the client nothing.
+type Failure struct {
+	provider.Failure
+	Status int // HTTP status of the answer, or the one an in-band error stands for; 0 for none
+	Header http.Header
+	Body   []byte // of the answer, redacted, at most 64 KiB
+	JSON   bool   // Body is a JSON document
+	Cause  error  // for the log
+}
+
+// Open calls the target and returns once its answer is worth committing to: the first
+// output of a stream has been read, or a whole small answer, or the head of a large one.
+// Exactly one of answer and failure is not nil. The caller must Close the answer.
+func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer, *Failure) {
+	askUsage := r.Surface == wire.Chat && r.Fields.Stream && to.Provider.StreamOptions && !r.Fields.IncludeUsage
+	ctx, cancel := context.WithCancelCause(ctx)
+	first := c.timeouts.FirstByteUnary
+	if r.Fields.Stream {
+		first = c.timeouts.FirstByte
+	}
+	a := &Answer{
+		client: c, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
+		began: time.Now(), observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
+	}
+	a.timer = time.AfterFunc(first, func() { cancel(ErrFirstByte) })
+	if failure := a.open(r, to, askUsage); failure != nil {
+		a.Close()
+		return nil, failure
+	}
+	return a, nil
+}
+
+func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
+	request, err := a.client.request(a.ctx, r, to, askUsage)
+	if err != nil {
+		return &Failure{Failure: provider.Failure{Class: health.Connection}, Cause: err}
+	}
+	response, err := a.client.transport.RoundTrip(request)
+	if err != nil {
+		return a.broken(err)
+	}
+	a.response, a.body = response, response.Body
+	if err := a.decompress(); err != nil {
+		return a.broken(err)
+	}
+	if response.StatusCode/100 != 2 {
+		return a.refusal()
+	}
+	a.Stream = strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream")
+	if a.Stream {
+		return a.holdPreamble()
+	}
+	return a.readHead()
+}
+
+// request builds the upstream request: allow-listed headers and exactly one credential.
+func (c *Client) request(ctx context.Context, r *wire.Request, to Target, askUsage bool) (*http.Request, error) {
+	at, err := url.Parse(to.Provider.BaseURL + r.Path)
+	if err != nil {
+		return nil, err
+	}
+	at.RawQuery = r.Query
+	body := wire.Splice(r.Body, r.Edits(to.Model.Upstream, askUsage)...)
+	header := make(http.Header, len(r.Header))
+	copyRequestHeaders(header, r.Header)
+	if !to.Provider.NoAuth {
+		c.vendors[to.Provider.Type].Authorize(header, to.Key.Text)
+	}
+	// An empty value is not sent; it tells the transport that a call which died on a pooled
+	// connection before any byte of an answer may be made once more on a fresh one.
+	header["X-Idempotency-Key"] = nil
+	request := &http.Request{
+		Method: http.MethodPost, URL: at, Host: at.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: body.NewReader(), ContentLength: body.Len(),
+		GetBody: func() (io.ReadCloser, error) { return body.NewReader(), nil },
+	}
+	return request.WithContext(ctx), nil
+}
+
+// decompress undoes a gzip that we did not ask for, so that usage can be read and the
+// label matches the bytes. What we cannot undo is passed on with its label.
+func (a *Answer) decompress() error {
+	switch strings.ToLower(strings.TrimSpace(a.response.Header.Get("Content-Encoding"))) {
+	case "", "identity":
+		a.plain = true
+	case "gzip", "x-gzip":
+		reader, err := gzip.NewReader(a.body)
+		if err != nil {
+			return err
+		}
+		a.body, a.plain = reader, true
+		a.response.ContentLength = -1
+		a.response.Header.Del("Content-Encoding")
+		a.response.Header.Del("Content-Length")
+	}
+	return nil
+}
+
+// broken is a call that ended without a usable answer.
+func (a *Answer) broken(err error) *Failure {
+	f := &Failure{Failure: provider.Failure{Class: health.Connection}, Cause: err}
+	if a.response != nil {
+		f.Status = a.response.StatusCode
+	}
+	switch cause := context.Cause(a.ctx); {
+	case cause == nil:
+	case errors.Is(cause, ErrFirstByte), errors.Is(cause, ErrIdle):
+		f.Class, f.Cause = health.Timeout, cause
+	default:
+		f.Class, f.Cause = health.ClientGone, cause
+	}
+	return f
+}
+
+// refusal reads an answer that is not a success.
+func (a *Answer) refusal() *Failure {
+	body, err := io.ReadAll(io.LimitReader(a.body, maxError))
+	if err != nil && context.Cause(a.ctx) != nil {
+		return a.broken(err)
+	}
+	f := &Failure{Status: a.response.StatusCode, Header: a.response.Header}
+	f.Failure = provider.Classify(f.Status, f.Header, body, time.Now())
+	f.Body = provider.Redact(body, a.keys())
+	f.JSON = a.plain && isJSONObject(body)
+	return f
+}
+
+// inBand is an error event that came before any output: a failure like any other.
+func (a *Answer) inBand(data []byte) *Failure {
+	f := &Failure{Header: a.response.Header, Cause: errors.New("error event before any output")}
+	f.Failure, f.Status = a.observer.Failure()
+	f.Body = provider.Redact(bytes.Clone(data), a.keys())
+	f.JSON = isJSONObject(data)
+	return f
+}
+
+func (a *Answer) keys() []string {
+	if a.key == "" {
+		return nil
+	}
+	return []string{a.key}
+}
+
+func isJSONObject(body []byte) bool {
+	body = bytes.TrimSpace(body)
+	return len(body) >= 2 && body[0] == '{' && body[len(body)-1] == '}'
+}

@@ -1,0 +1,52 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+)
+
+// requestHeader tells whether a client's header may go upstream (DESIGN 7). Everything
+// else stays here: credentials, cookies, session ids, what names an account of the client.
+func requestHeader(name string) bool {
+	switch name {
+	case "Accept", "Content-Type", "User-Agent", "Idempotency-Key",
+		"Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access",
+		"Openai-Beta", "X-App":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Stainless-")
+}
+
+func copyRequestHeaders(to, from http.Header) {
+	for name, values := range from {
+		if requestHeader(name) {
+			to[name] = values
+		}
+	}
+	if to["Content-Type"] == nil {
+		to["Content-Type"] = []string{"application/json"}
+	}
+	if to["User-Agent"] == nil {
+		to["User-Agent"] = []string{"switchboard"}
+	}
+}
+
+// responseHeader tells whether an upstream's header may reach the client. Headers that
+// name the account, set cookies or decide about origins do not.
+func responseHeader(name string) bool {
+	switch name {
+	case "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms", "X-Should-Retry",
+		"Request-Id", "Openai-Processing-Ms", "Openai-Version", "Openai-Model":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-")
+}
+
+// CopyHeaders copies what of an upstream's answer may reach the client.
+func CopyHeaders(to, from http.Header) {
+	for name, values := range from {
+		if responseHeader(name) {
+			to[name] = values
+		}
+	}
+}
