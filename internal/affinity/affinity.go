@@ -22,9 +22,10 @@ type Target struct {
 	Surface  string // API surface that served
 }
 
-// SameCache tells whether both targets share a prompt cache: same provider and same key.
-func (t Target) SameCache(other Target) bool {
-	return t.Provider == other.Provider && t.KeyID == other.KeyID
+// Same tells whether both targets share a prompt cache: same provider, key and model. The
+// surface makes no difference.
+func (t Target) Same(other Target) bool {
+	return t.Provider == other.Provider && t.KeyID == other.KeyID && t.Model == other.Model
 }
 
 // Pin is the stored assignment of a session and requested model to a target.

@@ -106,7 +106,7 @@ const commitTries = 4
 // it confirms a tentative claim, moves it uncounted, or counts a switch. Exactly one of
 // racing requests counts; the others adopt its pin. switched tells whether this one did.
 func (b *Binding) Commit(ctx context.Context, c Commitment, now time.Time) (switched bool) {
-	if b.binder == nil || b.pin == nil || b.pin.Served && b.pin.Target == c.To {
+	if b.binder == nil || b.pin == nil || b.pin.Served && b.pin.Same(c.To) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.binder.Budget)
@@ -120,7 +120,7 @@ func (b *Binding) Commit(ctx context.Context, c Commitment, now time.Time) (swit
 			return counted
 		case errors.Is(err, ErrConflict):
 			b.pin = &pin
-			if pin.Target == c.To && pin.Served || pin.Target != left && pin.Target != c.To {
+			if pin.Same(c.To) && pin.Served || !pin.Same(left) && !pin.Same(c.To) {
 				return false // somebody else's move stands
 			}
 		default:
@@ -135,7 +135,7 @@ func (b *Binding) Commit(ctx context.Context, c Commitment, now time.Time) (swit
 func (b *Binding) settle(ctx context.Context, c Commitment, now time.Time) (pin Pin, counted bool, err error) {
 	store, idle, read := b.binder.Store, b.binder.Idle, *b.pin
 	switch {
-	case read.Target == c.To:
+	case read.Same(c.To):
 		pin, err = store.Confirm(ctx, read, now, idle)
 	case !read.Served:
 		pin, err = store.Reassign(ctx, read, c.To, now, idle)

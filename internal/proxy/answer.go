@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"switchboard/internal/health"
@@ -22,6 +23,8 @@ type Answer struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	timer    *time.Timer // the limit that runs: first byte, then idle
+	begun    bool        // the idle limit runs
+	idle     atomic.Bool // the same, for the timer's goroutine
 	response *http.Response
 	body     io.Reader
 	plain    bool // the bytes can be read: not compressed
@@ -36,7 +39,8 @@ type Answer struct {
 	held     []byte // read and not sent
 	buffer   *[bufferSize]byte
 	eof      bool
-	complete bool // the end marker was seen
+	complete bool // nothing more is needed: a finish reason or the end marker was seen
+	done     bool // the end marker was seen
 	failed   bool // an error event was seen
 
 	usage      provider.Usage
@@ -118,23 +122,31 @@ func (a *Answer) read() ([]byte, error) {
 	return a.buffer[:n], err
 }
 
-// silence restarts the running limit as the idle limit.
-func (a *Answer) silence() {
-	if a.timer.Stop() {
-		a.timer.Reset(a.client.timeouts.Idle)
+// progress restarts the running limit as the idle limit, because bytes have come.
+func (a *Answer) progress() {
+	switch {
+	case a.done:
+		return // the limit of the drain runs
+	case !a.begun:
+		a.begun = true
+		a.idle.Store(true)
 	}
+	a.timer.Reset(a.client.timeouts.Idle)
 }
 
-// watchIdle replaces the first-byte limit by the idle limit.
-func (a *Answer) watchIdle() {
-	a.timer.Stop()
-	a.timer = time.AfterFunc(a.client.timeouts.Idle, func() { a.cancel(ErrIdle) })
+// expire is what the running limit does when it passes.
+func (a *Answer) expire() {
+	if a.idle.Load() {
+		a.cancel(ErrIdle)
+	} else {
+		a.cancel(ErrFirstByte)
+	}
 }
 
 // readHead reads an answer that is not streamed: whole when it is small, so that a cut can
 // still fail over, else its beginning.
 func (a *Answer) readHead() *Failure {
-	a.watchIdle()
+	a.progress()
 	if n := a.response.ContentLength; n >= 0 && n <= maxUnary {
 		a.held = make([]byte, n)
 		if _, err := io.ReadFull(a.body, a.held); err != nil {
@@ -145,7 +157,7 @@ func (a *Answer) readHead() *Failure {
 	for !a.eof && len(a.held) < maxUnary {
 		chunk, err := a.read()
 		a.held = append(a.held, chunk...)
-		a.silence()
+		a.progress()
 		if errors.Is(err, io.EOF) {
 			a.eof = true
 		} else if err != nil {
@@ -169,7 +181,7 @@ func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
 	for {
 		chunk, err := a.read()
 		if len(chunk) > 0 {
-			a.silence()
+			a.progress()
 			if _, err := w.Write(chunk); err != nil {
 				return a.clientGone(err)
 			}

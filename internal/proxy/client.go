@@ -31,10 +31,11 @@ var (
 
 const (
 	bufferSize  = 32 << 10
-	maxError    = 64 << 10         // of an upstream error body
-	maxHeld     = 256 << 10        // of a stream's preamble
-	maxUnary    = 1 << 20          // of an answer that is kept whole before it is committed
-	unaryTail   = 64 << 10         // of a larger one that is kept to read its usage
+	maxError    = 64 << 10  // of an upstream error body
+	maxHeld     = 256 << 10 // of a stream's preamble
+	maxUnary    = 1 << 20   // of an answer that is kept whole before it is committed
+	unaryTail   = 64 << 10  // of a larger one that is kept to read its usage
+	drainLimit  = 250 * time.Millisecond
 	preambleMax = 15 * time.Second // a preamble without output is held back this long
 )
 
@@ -107,7 +108,7 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 		client: c, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
 		began: time.Now(), observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
 	}
-	a.timer = time.AfterFunc(first, func() { cancel(ErrFirstByte) })
+	a.timer = time.AfterFunc(first, a.expire)
 	if failure := a.open(r, to, askUsage); failure != nil {
 		a.Close()
 		return nil, failure

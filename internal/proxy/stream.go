@@ -17,7 +17,7 @@ import (
 func (a *Answer) holdPreamble() *Failure {
 	a.filter.start(&a.observer, a.hide && a.plain, a.keys())
 	if !a.plain {
-		a.watchIdle()
+		a.progress()
 		return nil
 	}
 	var since time.Time // of the first event
@@ -28,10 +28,8 @@ func (a *Answer) holdPreamble() *Failure {
 		if len(chunk) > 0 {
 			if since.IsZero() {
 				since = time.Now()
-				a.watchIdle()
-			} else {
-				a.silence()
 			}
+			a.progress()
 		}
 		if err != nil {
 			more, last := a.filter.close()
@@ -57,9 +55,15 @@ func (a *Answer) holdPreamble() *Failure {
 	}
 }
 
+// note remembers what the marks say of the stream. After the end marker an upstream has
+// drainLimit to close the stream, so that its connection can be used again.
 func (a *Answer) note(marks provider.Mark) {
 	a.complete = a.complete || marks&(provider.End|provider.Done) != 0
 	a.failed = a.failed || marks&provider.Error != 0
+	if marks&provider.Done != 0 && !a.done {
+		a.done = true
+		a.timer.Reset(drainLimit)
+	}
 }
 
 // copyStream relays a stream. Each chunk leaves as it came and at once.
@@ -73,7 +77,7 @@ func (a *Answer) copyStream(w http.ResponseWriter) Ending {
 	for !a.eof && !a.failed {
 		chunk, err := a.read()
 		if len(chunk) > 0 {
-			a.silence()
+			a.progress()
 			out, marks := chunk, provider.Mark(0)
 			if a.plain {
 				out, marks = a.filter.feed(chunk)

@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"switchboard/internal/affinity"
+	"switchboard/internal/health"
+	"switchboard/internal/provider"
+	"switchboard/internal/proxy"
+	"switchboard/internal/record"
+	"switchboard/internal/route"
+	"switchboard/internal/wire"
+)
+
+// failed is an attempt that gave the client nothing.
+type failed struct {
+	route.Attempt
+	*proxy.Failure
+}
+
+// attempt tries the decision's targets until one gives output. It returns an answer to
+// relay, or what the client is told. Both are nil when the client has been answered already.
+func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy.Answer, *wire.Error) {
+	var failures []failed
+	queue := queue{now: decision.Attempts, more: decision.More}
+	for calls := 0; calls < x.g.MaxAttempts; {
+		target, ok := queue.next(x.skip)
+		if !ok {
+			break
+		}
+		calls++
+		answer, failure := x.call(ctx, target)
+		if answer != nil {
+			x.served, x.answer, x.streaming = target, answer, answer.Stream
+			if len(failures) > 0 {
+				x.event.DecisionReason = route.ReasonFallback
+			}
+			return answer, nil
+		}
+		failures = append(failures, failed{target, failure})
+		if failure.Cause != nil {
+			x.cause = failure.Cause.Error()
+		}
+		switch failure.Class {
+		case health.ClientGone:
+			x.event.Outcome = record.OutcomeCancelled
+			return nil, errClientGone()
+		case health.Request:
+			x.named(target)
+			return nil, x.relayRefusal(failure)
+		case health.ServerError, health.Connection, health.Timeout:
+			queue.deferProvider(target.Provider)
+		}
+	}
+	x.event.DecisionReason = route.ReasonUnavailable
+	return nil, x.nothingLeft(decision, failures)
+}
+
+// call makes one attempt and reports what came of it.
+func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *proxy.Failure) {
+	began := time.Now()
+	answer, failure := x.g.client.Open(ctx, x.request, proxy.Target{Provider: to.Provider, Key: to.Key, Model: to.Model})
+	now := time.Now()
+	entry := record.Attempt{
+		Provider: to.Provider.Identity, KeyID: to.Key.ID, Model: to.Model.Upstream,
+		LatencyMillis: now.Sub(began).Milliseconds(),
+	}
+	outcome := health.OK
+	var retryAfter time.Duration
+	if failure != nil {
+		outcome, retryAfter = failure.Class, failure.RetryAfter
+		entry.Status, entry.Error = failure.Status, string(outcome)
+	} else {
+		entry.Status = answer.Status()
+	}
+	x.event.Attempts = append(x.event.Attempts, entry)
+	x.report(to, outcome, retryAfter, now)
+	return answer, failure
+}
+
+func (x *exchange) report(to route.Attempt, class health.Class, retryAfter time.Duration, now time.Time) {
+	x.g.Board.Report(health.Outcome{
+		Provider: to.Provider.Identity, KeyID: to.Key.ID, Model: to.Model.Upstream, Class: class,
+		Subscription: to.Provider.Billing == provider.Subscription, RetryAfter: retryAfter,
+	}, now)
+}
+
+// probeLease is how long a trial may take before another request may try.
+const probeLease = time.Minute
+
+// skip tells whether an attempt must be left out now: its trial belongs to another request.
+func (x *exchange) skip(a route.Attempt) bool {
+	return a.Trial && !x.g.Board.Probe(a.Provider.Identity, a.Key.ID, a.Model.Upstream, time.Now(), probeLease)
+}
+
+// relay commits to the answer and copies it to the client.
+func (x *exchange) relay(ctx context.Context, answer *proxy.Answer) {
+	to := x.target(x.served)
+	x.named(x.served)
+	if x.op.Billed && x.pinFollows(to) {
+		x.event.Switched = x.binding.Commit(ctx, affinity.Commitment{
+			To: to, RequestID: x.event.RequestID, UserPath: x.event.UserPath, ClientSessionID: x.identity.ID,
+			SwitchCost: func(read affinity.Pin) int64 {
+				cost, known := x.served.Model.Pricing.SwitchCost(read.LastInputTokens)
+				if known {
+					x.event.SwitchCostNanoUSD = &cost
+				}
+				return cost
+			},
+		}, time.Now())
+	}
+	if !x.event.Switched {
+		x.event.SwitchCostNanoUSD = nil
+	}
+	h := x.w.Header()
+	if pin := x.binding.Pin(); pin != nil {
+		count := pin.SwitchCount
+		x.event.SwitchCount = &count
+		h["X-Switchboard-Switches"] = []string{itoa(count)}
+	}
+	h["X-Switchboard-Decision"] = []string{x.event.DecisionReason}
+	ttft := time.Since(x.began).Milliseconds()
+	x.event.TTFTMillis = &ttft
+	answer.WriteHeader(x.w)
+	ending := answer.Copy(x.w)
+	x.abort = ending.Abort
+	x.settle(ending)
+}
+
+// pinFollows tells whether the pin may follow to where the request was served. A request
+// that had to go where its previous response lives says nothing about where the rest of
+// its session belongs.
+func (x *exchange) pinFollows(to affinity.Target) bool {
+	pin := x.binding.Pin()
+	return x.home == nil || pin == nil || pin.Same(to)
+}
+
+// settle books how the answer ended.
+func (x *exchange) settle(ending proxy.Ending) {
+	if ending.Cause != nil {
+		x.cause = ending.Cause.Error()
+	}
+	switch ending.Class {
+	case health.OK:
+		x.event.Outcome = record.OutcomeOK
+		return
+	case health.ClientGone:
+		x.event.Outcome = record.OutcomeCancelled
+		return
+	case health.Timeout:
+		x.event.Outcome = record.OutcomeTimeout
+	default:
+		x.event.Outcome = record.OutcomeUpstreamError
+	}
+	if n := len(x.event.Attempts); n > 0 {
+		x.event.Attempts[n-1].Error = string(ending.Class)
+	}
+	x.report(x.served, ending.Class, ending.Failure.RetryAfter, time.Now())
+}
+
+// named says in the event and the headers who the request went to.
+func (x *exchange) named(a route.Attempt) {
+	x.event.Provider, x.event.KeyID = a.Provider.Identity, a.Key.ID
+	x.event.ModelName, x.event.BillingModel = a.Model.Upstream, string(a.Provider.Billing)
+	h := x.w.Header()
+	h["X-Switchboard-Provider"] = []string{percent(a.Provider.Identity)}
+	h["X-Switchboard-Model"] = []string{percent(a.Model.Upstream)}
+}
+
+// relayRefusal passes on an answer that says the request itself is wrong: no failover.
+func (x *exchange) relayRefusal(f *proxy.Failure) *wire.Error {
+	x.event.Outcome = record.OutcomeUpstreamError
+	x.w.Header()["X-Switchboard-Decision"] = []string{x.event.DecisionReason}
+	if !f.JSON {
+		return &wire.Error{Status: f.Status, Type: typeOf(f.Status), Message: "The provider refused the request: " + http.StatusText(f.Status) + "."}
+	}
+	x.passOn(f)
+	return nil
+}
+
+// passOn sends an upstream's error answer as it is, our keys taken out.
+func (x *exchange) passOn(f *proxy.Failure) {
+	proxy.CopyHeaders(x.w.Header(), f.Header)
+	h := x.w.Header()
+	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{itoa(int64(len(f.Body)))}
+	x.w.WriteHeader(f.Status)
+	x.w.Write(f.Body) //nolint:errcheck // the client may be gone; nothing is left to do
+}
+
+// queue is the attempts still to be made.
+type queue struct {
+	now      []route.Attempt
+	more     func() []route.Attempt
+	deferred []route.Attempt
+	avoid    []*provider.Provider
+}
+
+// next returns the next attempt that skip does not leave out.
+func (q *queue) next(skip func(route.Attempt) bool) (route.Attempt, bool) {
+	for {
+		for len(q.now) > 0 {
+			a := q.now[0]
+			q.now = q.now[1:]
+			if q.avoids(a.Provider) {
+				q.deferred = append(q.deferred, a)
+			} else if !skip(a) {
+				return a, true
+			}
+		}
+		switch {
+		case q.more != nil:
+			q.now, q.more = q.more(), nil
+		case len(q.deferred) > 0:
+			q.now, q.deferred, q.avoid = q.deferred, nil, nil
+		default:
+			return route.Attempt{}, false
+		}
+	}
+}
+
+// deferProvider puts a provider's other keys last: what failed was not the key.
+func (q *queue) deferProvider(p *provider.Provider) { q.avoid = append(q.avoid, p) }
+
+func (q *queue) avoids(p *provider.Provider) bool {
+	for _, a := range q.avoid {
+		if a == p {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"switchboard/internal/affinity"
+	"switchboard/internal/provider"
+	"switchboard/internal/record"
+	"switchboard/internal/session"
+	"switchboard/internal/wire"
+)
+
+// aliasTTL is how long a response is remembered (DESIGN 6).
+const aliasTTL = 24 * time.Hour
+
+// book writes the usage of a served request into the event and onto the pin, and
+// remembers where a response lives.
+func (x *exchange) book(ctx context.Context) {
+	if x.event.Outcome == "" {
+		x.event.Outcome = record.OutcomeUpstreamError
+	}
+	if x.answer == nil || !x.op.Billed {
+		return
+	}
+	usage := x.answer.Usage()
+	delta := x.account(usage)
+	if pin := x.binding.Pin(); pin != nil && pin.Same(x.target(x.served)) {
+		x.binding.AddUsage(ctx, delta, time.Now())
+	}
+	x.remember(ctx, x.answer.ResponseID())
+}
+
+// account puts usage and its price into the event. What is unknown stays nil.
+func (x *exchange) account(u provider.Usage) affinity.Usage {
+	x.event.UsageQuality = u.Quality
+	if u.Quality == record.UsageUnknown || u.Quality == "" {
+		x.event.UsageQuality = record.UsageUnknown
+		return affinity.Usage{}
+	}
+	x.event.InputTokens, x.event.CachedInputTokens, x.event.CacheWriteTokens = &u.Input, &u.CachedInput, &u.CacheWrite
+	x.event.OutputTokens, x.event.ReasoningTokens = &u.Output, &u.Reasoning
+	delta := affinity.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.CachedInput}
+	if cost, ok := x.served.Model.Pricing.Price(u); ok {
+		total := cost.Input + cost.Output
+		x.event.InputCostNanoUSD, x.event.OutputCostNanoUSD, x.event.CostNanoUSD = &cost.Input, &cost.Output, &total
+		delta.CostNanoUSD = total
+	}
+	return delta
+}
+
+func (x *exchange) remember(ctx context.Context, responseID string) {
+	if responseID == "" || x.op.Surface != wire.Responses {
+		return
+	}
+	err := x.g.Aliases.PutAlias(ctx, affinity.Alias{
+		ResponseID: session.Scope(x.event.UserPath, responseID), SessionKey: x.identity.Key,
+		ClientSessionID: x.identity.ID, SessionSource: x.identity.Source,
+		Target: x.target(x.served), ExpiresAt: time.Now().Add(aliasTTL),
+	})
+	if err != nil {
+		x.g.Logger.WarnContext(ctx, "response alias not kept", slog.String("request_id", x.event.RequestID), slog.Any("cause", err))
+	}
+}
+
+// refuse tells the client that the request was not served.
+func (x *exchange) refuse(e *wire.Error) {
+	if x.event.Outcome == "" {
+		x.event.Outcome = record.OutcomeRefused
+	}
+	if e.Cause != nil {
+		x.cause = e.Cause.Error()
+	} else if x.cause == "" {
+		x.cause = e.Message
+	}
+	if x.event.DecisionReason != "" {
+		x.w.Header()["X-Switchboard-Decision"] = []string{x.event.DecisionReason}
+	}
+	wire.WriteError(x.w, x.op.Surface, e)
+}
+
+func asError(err error) *wire.Error {
+	var e *wire.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &wire.Error{Status: 400, Type: "invalid_request_error", Code: "invalid_body", Message: "The request body could not be read.", Cause: err}
+}

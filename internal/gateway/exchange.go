@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"switchboard/internal/affinity"
+	"switchboard/internal/proxy"
+	"switchboard/internal/record"
+	"switchboard/internal/route"
+	"switchboard/internal/session"
+	"switchboard/internal/wire"
+)
+
+// exchange is one request on its way through the stages.
+type exchange struct {
+	g     *Gateway
+	w     *head
+	op    wire.Operation
+	began time.Time
+	event record.Event
+	cause string // of a failure, for the log alone
+
+	request  *wire.Request
+	body     *[]byte // pooled
+	identity session.Identity
+	home     *affinity.Target // where the previous response lives
+	binding  *affinity.Binding
+
+	answer    *proxy.Answer
+	served    route.Attempt
+	streaming bool
+	abort     bool
+}
+
+// head remembers the status that was sent.
+type head struct {
+	http.ResponseWriter
+	status int
+}
+
+func (h *head) WriteHeader(status int) {
+	if h.status == 0 {
+		h.status = status
+	}
+	h.ResponseWriter.WriteHeader(status)
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	if h.status == 0 {
+		h.status = http.StatusOK
+	}
+	return h.ResponseWriter.Write(b)
+}
+
+// Flush sends what is buffered, where the carrier buffers.
+func (h *head) Flush() {
+	if f, ok := h.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// decode reads the body once and finds the routing fields.
+func (x *exchange) decode(r *http.Request) *wire.Error {
+	if x.body, _ = x.g.bodies.Get().(*[]byte); x.body == nil {
+		x.body = new([]byte)
+	}
+	body, err := wire.ReadBody(r.Body, r.ContentLength, x.g.MaxBody, *x.body)
+	if err != nil {
+		return asError(err)
+	}
+	*x.body = body
+	x.request, err = wire.Decode(x.op, r.URL.RawQuery, r.Header, body)
+	if err != nil {
+		return asError(err)
+	}
+	x.event.RequestedModel = x.request.Fields.Model
+	x.event.Stream = x.request.Fields.Stream
+	return nil
+}
+
+// identify names the session, and finds where the previous response lives.
+func (x *exchange) identify(ctx context.Context) {
+	var alias *affinity.Alias
+	if previous := x.request.Fields.PreviousResponse; previous != "" && x.op.Surface == wire.Responses {
+		ctx, cancel := context.WithTimeout(ctx, storeBudget)
+		defer cancel()
+		found, err := x.g.Aliases.LookupAlias(ctx, session.Scope(x.event.UserPath, previous), x.began)
+		if err == nil {
+			alias, x.home = &found, &found.Target
+		} else if !errors.Is(err, affinity.ErrNotFound) {
+			x.cause = err.Error()
+		}
+	}
+	x.identity = x.g.Identifier.Identify(x.request, x.event.UserPath, func(string) (session.Identity, bool) {
+		if alias == nil || alias.SessionKey == "" {
+			return session.Identity{}, false
+		}
+		return session.Identity{ID: alias.ClientSessionID, Key: alias.SessionKey, Source: "previous_response_id"}, true
+	})
+	x.event.SessionID, x.event.SessionKey, x.event.SessionSource = x.identity.ID, x.identity.Key, x.identity.Source
+	if x.identity.ID != "" {
+		h := x.w.Header()
+		h["X-Switchboard-Session"] = []string{percent(x.identity.ID)}
+		h["X-Switchboard-Session-Source"] = []string{x.identity.Source}
+	}
+}
+
+// decide looks the pin up, plans, and claims the first target for a new session. A claim
+// that another request won is adopted and planned again with its pin.
+func (x *exchange) decide(ctx context.Context) (route.Decision, *wire.Error) {
+	model := x.request.Fields.Model
+	pins, known := x.g.Catalog.Pins(model)
+	if pins && x.identity.Key != "" {
+		ref := affinity.Ref{SessionKey: x.identity.Key, Model: model}
+		x.binding = x.g.binder.Lookup(ctx, ref, x.began, x.usable)
+	}
+	decision := x.plan()
+	switch {
+	case !decision.Known && !known:
+		return decision, errUnknownModel(model)
+	case !decision.Served:
+		return decision, errWrongSurface(model, x.op.Surface)
+	}
+	if x.op.Billed && len(decision.Attempts) > 0 &&
+		x.binding.Claim(ctx, x.target(decision.Attempts[0]), x.event.UserPath, x.identity.ID, x.began) {
+		decision = x.plan()
+	}
+	x.event.DecisionReason = decision.Reason
+	x.event.DegradedProviders = degraded(decision)
+	return decision, nil
+}
+
+func (x *exchange) plan() route.Decision {
+	return x.g.Catalog.Plan(route.Input{
+		Model: x.request.Fields.Model, Surface: x.op.Surface, SessionKey: x.identity.Key,
+		Pin: x.binding.Pin(), Home: x.home, Health: x.g.Board.View(x.began),
+		EstimatedInput: int64(len(x.request.Body)) / bytesPerToken, Draw: x.g.draw,
+	})
+}
+
+// bytesPerToken is the usual rule of thumb for English text and code; ranking only needs
+// the proportion of input to output prices.
+const bytesPerToken = 4
+
+func (x *exchange) usable(t affinity.Target) bool {
+	return x.g.Catalog.Configured(t.Provider, t.KeyID)
+}
+
+func (x *exchange) target(a route.Attempt) affinity.Target {
+	return affinity.Target{Provider: a.Provider.Identity, KeyID: a.Key.ID, Model: a.Model.Upstream, Surface: string(x.op.Surface)}
+}
+
+// draw returns the next number of a rotation.
+func (g *Gateway) draw(rotation string) uint64 {
+	counter, ok := g.rotations.Load(rotation)
+	if !ok {
+		counter, _ = g.rotations.LoadOrStore(rotation, new(atomic.Uint64))
+	}
+	return counter.(*atomic.Uint64).Add(1) - 1
+}
+
+// release gives back what the exchange holds.
+func (x *exchange) release() {
+	x.close()
+	if x.body != nil && cap(*x.body) <= maxPooledBody {
+		*x.body = (*x.body)[:0]
+		x.g.bodies.Put(x.body)
+	}
+	x.body, x.request = nil, nil
+}
+
+func (x *exchange) close() {
+	if x.answer != nil {
+		x.answer.Close()
+		x.answer = nil
+	}
+}
+
+// maxPooledBody keeps one giant request from holding memory for good.
+const maxPooledBody = 1 << 20
+
+func stack() string { return string(debug.Stack()) }
+
+func percent(id string) string {
+	for i := range len(id) {
+		if c := id[i]; c <= ' ' || c >= 0x7f || c == '%' {
+			return url.PathEscape(id)
+		}
+	}
+	return id
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

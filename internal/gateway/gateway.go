@@ -1,0 +1,171 @@
+// Package gateway runs one request through the stages and always leaves one event.
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"switchboard/internal/affinity"
+	"switchboard/internal/auth"
+	"switchboard/internal/health"
+	"switchboard/internal/proxy"
+	"switchboard/internal/record"
+	"switchboard/internal/route"
+	"switchboard/internal/session"
+	"switchboard/internal/wire"
+)
+
+// Options are what a gateway is made of. All are needed.
+type Options struct {
+	Catalog     *route.Catalog
+	Identifier  *session.Identifier
+	Auth        *auth.Authenticator
+	Store       affinity.Store
+	Aliases     affinity.Aliases
+	Recorder    record.Recorder
+	Board       health.Board
+	Transport   http.RoundTripper
+	Timeouts    proxy.Timeouts
+	MaxAttempts int           // calls to providers per request
+	MaxBody     int64         // bytes of a request body
+	IdleTTL     time.Duration // of a pin
+	Logger      *slog.Logger
+}
+
+// storeBudget is how long one store call may keep a request waiting (DESIGN 6).
+const storeBudget = 250 * time.Millisecond
+
+// recordBudget is how long a request waits to hand over its event.
+const recordBudget = 5 * time.Second
+
+// Gateway is the data plane as an http.Handler.
+type Gateway struct {
+	Options
+	client     *proxy.Client
+	binder     affinity.Binder
+	operations map[string]wire.Operation
+	rotations  sync.Map // rotation name -> *atomic.Uint64
+	bodies     sync.Pool
+}
+
+// New returns the data plane.
+func New(o Options) *Gateway {
+	return &Gateway{
+		Options:    o,
+		client:     proxy.NewClient(o.Transport, o.Timeouts),
+		binder:     affinity.Binder{Store: o.Store, Idle: o.IdleTTL, Budget: storeBudget},
+		operations: wire.Operations(),
+	}
+}
+
+// ServeHTTP answers one request. It recovers from every panic below it; the only panic
+// that leaves it is http.ErrAbortHandler, when an answer broke in a way that only a broken
+// connection can tell the client.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if op, ok := g.operations[r.URL.Path]; ok && r.Method == http.MethodPost {
+		if g.serve(w, r, op) {
+			panic(http.ErrAbortHandler)
+		}
+		return
+	}
+	g.serveOther(w, r)
+}
+
+// serve runs one data-plane request through the stages. abort asks for a broken connection.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, op wire.Operation) (abort bool) {
+	now := time.Now()
+	x := &exchange{g: g, w: &head{ResponseWriter: w}, op: op, began: now, binding: affinity.Unbound()}
+	x.event.EventID = newULID(now)
+	x.event.RequestID = x.event.EventID
+	x.event.CreatedAt = now.UnixMilli()
+	x.event.APISurface = string(op.Surface)
+	x.event.UsageQuality = record.UsageUnknown
+	w.Header()["X-Request-Id"] = []string{x.event.RequestID}
+	defer func() {
+		if cause := recover(); cause != nil {
+			x.panicked(r.Context(), cause)
+		}
+		x.finish(r.Context())
+		abort = x.abort
+	}()
+	if e := x.run(r); e != nil {
+		x.refuse(e)
+	}
+	return false
+}
+
+// run takes the request through decode, authenticate, identify, decide, claim, relay and
+// commit. What it returns is for the client.
+func (x *exchange) run(r *http.Request) *wire.Error {
+	principal, ok := x.g.Auth.Authenticate(r.Header)
+	if !ok {
+		return errUnauthenticated()
+	}
+	x.event.UserPath = principal.UserPath
+	if e := x.decode(r); e != nil {
+		return e
+	}
+	x.identify(r.Context())
+	decision, e := x.decide(r.Context())
+	if e != nil {
+		return e
+	}
+	answer, e := x.attempt(r.Context(), decision)
+	if answer == nil {
+		x.binding.Release(r.Context())
+		return e
+	}
+	x.relay(r.Context(), answer)
+	return nil
+}
+
+// finish writes what the request leaves: the pin's usage, the response's alias and the event.
+func (x *exchange) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordBudget)
+	defer cancel()
+	x.book(ctx)
+	x.event.Affinity = string(x.binding.State())
+	x.event.LatencyMillis = time.Since(x.began).Milliseconds()
+	x.event.ResponseStatus = x.w.status
+	if err := x.binding.Err(); err != nil {
+		x.g.Logger.WarnContext(ctx, "affinity store fault", slog.String("request_id", x.event.RequestID), slog.Any("cause", err))
+	}
+	x.g.Logger.LogAttrs(ctx, slog.LevelInfo, "request", slog.Any("event", &x.event), slog.String("cause", x.cause))
+	if err := x.g.Recorder.Record(ctx, &x.event); err != nil {
+		x.g.Logger.ErrorContext(ctx, "undelivered routing event", slog.Any("undelivered_event", &x.event), slog.Any("cause", err))
+	}
+	x.release()
+}
+
+// panicked turns a panic below the gateway into one answer in the surface's shape, or one
+// in-band error when the answer is under way.
+func (x *exchange) panicked(ctx context.Context, cause any) {
+	x.g.Logger.ErrorContext(ctx, "panic", slog.String("request_id", x.event.RequestID), slog.String("cause", fmt.Sprint(cause)), slog.String("stack", stack()))
+	x.event.Outcome = record.OutcomeUpstreamError
+	e := &wire.Error{Status: http.StatusInternalServerError, Type: "api_error", Code: "internal_error", Message: "switchboard failed on this request; request id " + x.event.RequestID}
+	defer func() {
+		if recover() != nil { // the writer itself is broken
+			x.abort = true
+		}
+	}()
+	x.close()
+	x.binding.Release(ctx)
+	switch {
+	case x.w.status == 0:
+		wire.WriteError(x.w, x.op.Surface, e)
+	case x.streaming:
+		x.w.Write(append([]byte("\n\n"), wire.StreamError(x.op.Surface, e)...)) //nolint:errcheck // the client may be gone
+	default:
+		x.abort = true
+	}
+}
+
+func newULID(now time.Time) string {
+	return ulid.MustNewDefault(now).String()
+}
