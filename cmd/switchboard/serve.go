@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"switchboard/internal/auth"
+	"switchboard/internal/config"
+	"switchboard/internal/gateway"
+	"switchboard/internal/health"
+	"switchboard/internal/proxy"
+	"switchboard/internal/session"
+	"switchboard/internal/sqlite"
+)
+
+type serveCommand struct {
+	Config    string `help:"Configuration file." placeholder:"FILE"`
+	Listen    string `help:"Address to listen on." placeholder:"ADDRESS"`
+	SessionDB string `name:"session-db" help:"SQLite file that keeps sessions and routing events." placeholder:"FILE"`
+	LogLevel  string `help:"debug, info, warn or error." placeholder:"LEVEL"`
+	Demo      bool   `help:"Serve two built-in providers instead of configured ones."`
+}
+
+// configError is a configuration that stops the start.
+type configError struct{ error }
+
+func (e *configError) Unwrap() error { return e.error }
+
+const (
+	// stopGrace is how long running answers may take to finish after the first signal.
+	stopGrace = 10 * time.Minute
+	// closeBudget is how long the store may take to write what is queued.
+	closeBudget = 30 * time.Second
+	// memoryLimit is soft: below it the collector is lazy, near it it works harder. It holds
+	// a hundred paced streams of 100 KB requests.
+	memoryLimit = 40 << 20
+)
+
+// Run serves until the first signal, then finishes what is under way.
+func (c *serveCommand) Run(ctx context.Context, p process) error {
+	if c.Demo {
+		return c.serveDemo(ctx, p)
+	}
+	cfg, err := config.Load(config.Source{
+		Path: c.Config, Getenv: p.getenv, Environ: p.environ, Listen: c.Listen, SessionDB: c.SessionDB, LogLevel: c.LogLevel,
+	})
+	if err != nil {
+		return &configError{err}
+	}
+	return c.listen(ctx, p, cfg)
+}
+
+// serveDemo serves the built-in providers. Its database lives as long as the process,
+// unless --session-db names another.
+func (c *serveCommand) serveDemo(ctx context.Context, p process) error {
+	dir, err := os.MkdirTemp("", "switchboard-demo-")
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	providers, err := startDemoProviders()
+	if err != nil {
+		return err
+	}
+	defer providers.close()
+	address := c.Listen
+	if address == "" {
+		address = "127.0.0.1:8080"
+	}
+	cfg, err := loadDemo(dir, address, providers, p)
+	if err != nil {
+		return err
+	}
+	cfg.LogLevel, cfg.SessionDBPath = c.LogLevel, filepath.Join(dir, "sessions.db")
+	if c.SessionDB != "" {
+		cfg.SessionDBPath = c.SessionDB
+	}
+	fmt.Fprintf(p.stdout, "switchboard demo: base URL http://%s/v1, models \"demo\" and \"smart\", no key needed\n", address)
+	return c.listen(ctx, p, cfg)
+}
+
+func (c *serveCommand) listen(ctx context.Context, p process, cfg *config.Config) error {
+	logger, err := newLogger(p, cfg.LogLevel)
+	if err != nil {
+		return &configError{err}
+	}
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	}
+	defer listener.Close() //nolint:errcheck // Shutdown has closed it by then
+	return serve(ctx, p, cfg, logger, listener)
+}
+
+// serve runs the data plane on listener over the configured database.
+func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logger, listener net.Listener) (err error) {
+	debug.SetMemoryLimit(memoryLimit)
+	path := cfg.SessionDBPath
+	if path == "" {
+		home, _ := os.UserHomeDir() //nolint:errcheck // DefaultPath says what is missing
+		if path, err = sqlite.DefaultPath(runtime.GOOS, p.getenv, home); err != nil {
+			return &configError{err}
+		}
+	}
+	db, err := sqlite.Open(ctx, path, logger)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
+		defer cancel()
+		err = errors.Join(err, db.Close(ctx))
+	}()
+	handler, err := newGateway(cfg, db, logger)
+	if err != nil {
+		return &configError{err}
+	}
+	for _, warning := range cfg.Warnings {
+		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
+	}
+	logger.InfoContext(ctx, "listening", slog.String("address", listener.Addr().String()), slog.String("session_db", path))
+	return listenUntilSignal(ctx, listener, handler, logger)
+}
+
+// newGateway wires the data plane by hand.
+func newGateway(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (*gateway.Gateway, error) {
+	catalog, err := cfg.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	identifier, err := session.New(cfg.Session, auth.Headers()...)
+	if err != nil {
+		return nil, err
+	}
+	return gateway.New(gateway.Options{
+		Catalog: catalog, Identifier: identifier,
+		Auth:  auth.New(cfg.Auth.Mode == "none", cfg.Auth.Keys),
+		Store: db, Aliases: db, Recorder: db,
+		Board:     health.NewBoard(cfg.Degrade),
+		Transport: proxy.NewTransport(cfg.Timeouts.Connect), Timeouts: cfg.Timeouts,
+		MaxAttempts: cfg.MaxAttempts, MaxBody: cfg.MaxBody, IdleTTL: cfg.IdleTTL, Logger: logger,
+	}), nil
+}
+
+// listenUntilSignal serves until ctx ends. Running answers then get stopGrace to finish; a
+// second signal, or the end of the grace, breaks them off, each with its event.
+func listenUntilSignal(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
+	base, breakOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer breakOff()
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	logger.InfoContext(ctx, "stopping: running answers are finished first; a second signal breaks them off")
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	grace, cancel := context.WithTimeout(base, stopGrace)
+	defer cancel()
+	go func() {
+		select {
+		case <-again:
+		case <-grace.Done():
+		}
+		breakOff() // ends the upstream calls, so that their handlers return
+	}()
+	err := server.Shutdown(grace)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
+		defer cancel()
+		err = server.Shutdown(last)
+	}
+	<-failed
+	return err
+}
+
+func newLogger(p process, level string) (*slog.Logger, error) {
+	var at slog.Level
+	if level != "" {
+		if err := at.UnmarshalText([]byte(level)); err != nil {
+			return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
+		}
+	}
+	return slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: at})), nil
+}
