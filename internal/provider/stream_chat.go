@@ -1,0 +1,134 @@
+package provider
+
+import "math/bits"
+
+// readChat takes a chat.completion.chunk.
+func (s *Stream) readChat(data []byte) Mark {
+	c := cursor{b: data}
+	c.open('{')
+	var mark Mark
+	var usage, failed bool
+	choices := 0
+	for {
+		key, ok := c.key()
+		if !ok {
+			break
+		}
+		switch string(key) {
+		case "choices":
+			var m Mark
+			m, choices = s.readChoices(&c)
+			mark |= m
+		case "usage":
+			usage = s.takeUsage(&c) || usage
+		case "service_tier":
+			s.setTier(c.str())
+		case "error":
+			failed = c.filled() || failed
+		case "object", "type":
+			// {"object":"error",…} and {"type":"error",…} from servers of other shapes.
+			failed = string(c.str()) == "error" || failed
+		default:
+			c.skip()
+		}
+	}
+	if failed {
+		return s.fail(data)
+	}
+	if usage && choices == 0 {
+		s.final = true
+		mark |= UsageOnly
+	}
+	return mark
+}
+
+// takeUsage reads a usage object in place of what was known; null and other kinds of value
+// are none.
+func (s *Stream) takeUsage(c *cursor) bool {
+	if c.peek() != '{' {
+		c.skip()
+		return false
+	}
+	var t tokens
+	tier := t.read(c)
+	if c.bad {
+		return false // cut: its numbers may be as well
+	}
+	s.tokens, s.seen = t, true
+	s.setTier(tier)
+	return true
+}
+
+// readChoices returns what the choices mean and how many there are.
+func (s *Stream) readChoices(c *cursor) (mark Mark, n int) {
+	if !c.open('[') {
+		return 0, 0
+	}
+	ended := false
+	for ; c.element(); n++ {
+		output, finished := s.readChoice(c)
+		if output {
+			mark |= Output
+		}
+		ended = ended || finished
+	}
+	if ended && s.begun == s.finished {
+		s.final = true
+		mark |= End
+	}
+	return mark, n
+}
+
+func (s *Stream) readChoice(c *cursor) (output, finished bool) {
+	if !c.open('{') {
+		return false, false
+	}
+	var index int64
+	for {
+		key, ok := c.key()
+		if !ok {
+			break
+		}
+		switch string(key) {
+		case "index":
+			index, _, _ = c.count()
+		case "delta", "message":
+			output = readDelta(c) || output
+		case "text":
+			output = c.filled() || output
+		case "finish_reason":
+			reason := c.str()
+			output = output || len(reason) > 0
+			// "error" is how some report a generation that broke off.
+			finished = len(reason) > 0 && string(reason) != "error"
+		default:
+			c.skip()
+		}
+	}
+	bit := uint64(1) << min(index, bits.UintSize-1)
+	s.begun |= bit
+	if finished && !c.bad {
+		s.finished |= bit
+	}
+	return output, finished && !c.bad
+}
+
+// readDelta tells whether a delta has content of any kind: text, refusal, reasoning, tool
+// calls, audio or what a vendor will invent. The role alone is none.
+func readDelta(c *cursor) (output bool) {
+	if !c.open('{') {
+		return false
+	}
+	for {
+		key, ok := c.key()
+		if !ok {
+			return output
+		}
+		switch string(key) {
+		case "role", "name", "id", "index", "provider_specific_fields":
+			c.skip()
+		default:
+			output = c.filled() || output
+		}
+	}
+}
