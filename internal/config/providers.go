@@ -1,0 +1,160 @@
+package config
+
+import (
+	"strings"
+
+	"switchboard/internal/provider"
+	"switchboard/internal/wire"
+)
+
+func surfaces() []string {
+	return []string{string(wire.Chat), string(wire.Responses), string(wire.Messages), string(wire.Embeddings)}
+}
+
+func vendorTypes() []string {
+	var types []string
+	for _, v := range provider.Vendors() {
+		types = append(types, v.Type)
+	}
+	return types
+}
+
+func (l *loader) providers(v value) {
+	l.providersGiven = true
+	list, ok := l.entries(v)
+	if !ok {
+		return
+	}
+	if len(list) == 0 {
+		l.fail(v.at, "no provider; add one, or leave the key out to take them from OPENAI_API_KEY and the like")
+	}
+	for _, e := range list {
+		l.provider(e.key, e.value)
+	}
+}
+
+func (l *loader) provider(identity string, v value) {
+	switch err := checkName(identity); {
+	case err != nil:
+		l.fail(v.at, "a provider identity that is %v; write for example openai-main", err)
+	case strings.Contains(identity, "/"):
+		l.fail(v.at, "a provider identity with a /, which separates provider and model; write for example openai-main")
+	}
+	p := &provider.Provider{Identity: identity, StickyKeys: true, Billing: provider.PayAsYouGo, StreamOptions: true}
+	var keys, models *value
+	billing := string(p.Billing)
+	ok := l.secretive(v,
+		field{name: "type", missing: oneOf(vendorTypes()), read: l.enum(&p.Type, vendorTypes()...)},
+		field{name: "base_url", read: l.baseURL(&p.BaseURL)},
+		field{name: "surfaces", read: l.surfaces(&p.Surfaces)},
+		field{name: "api_keys", read: func(v value) { keys = &v }},
+		field{name: "session_sticky_keys", read: l.boolean(&p.StickyKeys)},
+		field{name: "billing_model", read: l.enum(&billing,
+			string(provider.Subscription), string(provider.PayAsYouGo), string(provider.Free))},
+		field{name: "stream_options", read: l.boolean(&p.StreamOptions)},
+		field{name: "models", read: func(v value) { models = &v }},
+	)
+	p.Billing = provider.Billing(billing)
+	vendor, known := provider.VendorOf(p.Type)
+	if p.BaseURL == "" {
+		p.BaseURL = vendor.BaseURL
+	}
+	if p.Surfaces == nil {
+		p.Surfaces = vendor.Surfaces
+	}
+	if keys != nil {
+		l.apiKeys(p, *keys)
+	} else if known {
+		l.vendorKeys(p, vendor, v.at.key("api_keys"))
+	}
+	if models != nil {
+		l.models(p, vendor, *models)
+	} else if known {
+		if p.Models = l.catalog(vendor); len(p.Models) == 0 {
+			l.fail(v.at.key("models"), "missing; the catalog has no models for type %s, so list them", p.Type)
+		}
+	}
+	if !ok || !known {
+		return
+	}
+	l.cfg.Providers = append(l.cfg.Providers, p)
+}
+
+func (l *loader) baseURL(into *string) func(value) {
+	return func(v value) {
+		s, ok := l.text(v)
+		if !ok {
+			return
+		}
+		base, err := parseBaseURL(s)
+		if err != nil {
+			l.fail(l.valueAt(v), "%v", err) // not shown: it may hold a password
+			return
+		}
+		*into = base
+	}
+}
+
+func (l *loader) surfaces(into *[]wire.Surface) func(value) {
+	return func(v value) {
+		*into = []wire.Surface{}
+		seen := map[string]bool{}
+		ok := l.list(v, func(_ int, item value) {
+			var s string
+			if l.enum(&s, surfaces()...)(item); s == "" {
+				return
+			}
+			if seen[s] {
+				l.fail(item.at, "%s is listed twice", s)
+				return
+			}
+			seen[s] = true
+			*into = append(*into, wire.Surface(s))
+		})
+		if ok && len(seen) == 0 && !l.problems.under(v.at.path) {
+			l.fail(l.valueAt(v), "empty; list at least one of %s", strings.Join(surfaces(), ", "))
+		}
+	}
+}
+
+// environmentProviders are the providers when no file names any.
+func (l *loader) environmentProviders() {
+	var names []string
+	for _, vendor := range provider.Vendors() {
+		if vendor.Env == "" {
+			continue
+		}
+		name := vendor.Env + "_API_KEY"
+		names = append(names, name)
+		p := &provider.Provider{
+			Identity: vendor.Type, Type: vendor.Type, BaseURL: vendor.BaseURL, Surfaces: vendor.Surfaces,
+			StickyKeys: true, Billing: provider.PayAsYouGo, StreamOptions: true,
+		}
+		p.Keys = l.environmentKeys(vendor)
+		if len(p.Keys) == 0 {
+			continue
+		}
+		if base := strings.TrimSpace(l.getenv(vendor.Env + "_BASE_URL")); base != "" {
+			p.BaseURL = l.environmentBaseURL(vendor, base)
+		}
+		p.Models = l.catalog(vendor)
+		l.cfg.Providers = append(l.cfg.Providers, p)
+	}
+	if len(l.cfg.Providers) == 0 && len(l.problems) == 0 {
+		l.fail(place{path: "providers"}, "no provider; set %s, write a %s, or try it with --demo", strings.Join(names, " or "), defaultPath)
+	}
+}
+
+// environmentBaseURL follows the vendors' own programs: Anthropic's add the version segment
+// to ANTHROPIC_BASE_URL, OpenAI's do not.
+func (l *loader) environmentBaseURL(vendor provider.Vendor, s string) string {
+	base, err := parseBaseURL(s)
+	if err != nil {
+		l.fail(variable(vendor.Env+"_BASE_URL"), "%v", err)
+		return vendor.BaseURL
+	}
+	if vendor.Type == "anthropic" && !strings.HasSuffix(base, "/v1") {
+		base += "/v1"
+	}
+	return base
+}
