@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"switchboard/internal/affinity"
+)
+
+const (
+	selectAliasSQL = `SELECT session_key, client_session_id, session_source, provider_identity,
+	key_id, target_model, api_surface, expires_at
+FROM response_alias WHERE response_id = ?1`
+
+	putAliasSQL = `REPLACE INTO response_alias (response_id, session_key, client_session_id,
+	session_source, provider_identity, key_id, target_model, api_surface, expires_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
+)
+
+// pendingAliases are those still in the queue: the next request of a fast client asks for
+// its alias before it is written.
+type pendingAliases struct {
+	mu   sync.Mutex
+	byID map[string]*aliasWrite
+}
+
+// PutAlias implements affinity.Aliases. It returns when the alias is queued.
+func (db *DB) PutAlias(ctx context.Context, a affinity.Alias) error {
+	err := ctx.Err()
+	if err == nil {
+		a.ExpiresAt = second(a.ExpiresAt)
+		entry := &aliasWrite{alias: a}
+		before := db.aliases.put(entry)
+		if err = db.enqueue(ctx, entry); err != nil {
+			db.aliases.remove(entry, before)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("sqlite: put alias %q: %w", a.ResponseID, err)
+	}
+	return nil
+}
+
+// LookupAlias implements affinity.Aliases.
+func (db *DB) LookupAlias(ctx context.Context, responseID string, now time.Time) (affinity.Alias, error) {
+	a, found := db.aliases.get(responseID)
+	if !found {
+		err := db.read(ctx, func(c *conn) (err error) {
+			a, found, err = c.alias(responseID)
+			return err
+		})
+		if err != nil {
+			return affinity.Alias{}, fmt.Errorf("sqlite: lookup alias %q: %w", responseID, err)
+		}
+	}
+	if !found || !a.ExpiresAt.After(now) {
+		return affinity.Alias{}, affinity.ErrNotFound
+	}
+	return a, nil
+}
+
+// alias reads the row of a response; a malformed one is none.
+func (c *conn) alias(responseID string) (affinity.Alias, bool, error) {
+	stmt := c.selectAlias
+	stmt.BindText(1, responseID)
+	found, err := stmt.Step()
+	if err != nil {
+		return affinity.Alias{}, false, err
+	}
+	defer stmt.Reset()
+	if !found || stmt.ColumnType(7) != sqlite.TypeInteger {
+		return affinity.Alias{}, false, nil
+	}
+	for col := range 7 {
+		if stmt.ColumnType(col) != sqlite.TypeText {
+			return affinity.Alias{}, false, nil
+		}
+	}
+	return affinity.Alias{
+		ResponseID:      responseID,
+		SessionKey:      stmt.ColumnText(0),
+		ClientSessionID: stmt.ColumnText(1),
+		SessionSource:   stmt.ColumnText(2),
+		Target: affinity.Target{
+			Provider: stmt.ColumnText(3),
+			KeyID:    stmt.ColumnText(4),
+			Model:    stmt.ColumnText(5),
+			Surface:  stmt.ColumnText(6),
+		},
+		ExpiresAt: time.Unix(stmt.ColumnInt64(7), 0).UTC(),
+	}, true, nil
+}
+
+type aliasWrite struct{ alias affinity.Alias }
+
+func (w *aliasWrite) apply(c *conn) error {
+	a := &w.alias
+	for i, text := range [...]string{
+		a.ResponseID, a.SessionKey, a.ClientSessionID, a.SessionSource,
+		a.Provider, a.KeyID, a.Model, a.Surface,
+	} {
+		c.putAlias.BindText(1+i, text)
+	}
+	c.putAlias.BindInt64(9, a.ExpiresAt.Unix())
+	return run(c.putAlias)
+}
+
+func (w *aliasWrite) settle(db *DB, err error) {
+	db.aliases.remove(w, nil)
+	if err != nil {
+		db.logger.LogAttrs(context.Background(), slog.LevelError, "undelivered_alias",
+			slog.Any("alias", w.alias), slog.Any("error", err))
+	}
+}
+
+func (w *aliasWrite) waiting() bool { return false }
+func (w *aliasWrite) at() time.Time { return time.Time{} }
+
+// put makes w the pending alias of its response and returns the one before.
+func (p *pendingAliases) put(w *aliasWrite) (before *aliasWrite) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byID == nil {
+		p.byID = make(map[string]*aliasWrite)
+	}
+	before = p.byID[w.alias.ResponseID]
+	p.byID[w.alias.ResponseID] = w
+	return before
+}
+
+func (p *pendingAliases) get(responseID string) (affinity.Alias, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.byID[responseID]; w != nil {
+		return w.alias, true
+	}
+	return affinity.Alias{}, false
+}
+
+// remove takes w out unless a later one has taken its place.
+func (p *pendingAliases) remove(w, before *aliasWrite) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.byID[w.alias.ResponseID] != w:
+	case before != nil:
+		p.byID[w.alias.ResponseID] = before
+	default:
+		delete(p.byID, w.alias.ResponseID)
+	}
+}

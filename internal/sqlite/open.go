@@ -1,0 +1,254 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitemigration"
+)
+
+const (
+	// putAside is the name a damaged database gets, in its own directory.
+	putAside = ".sessions.db.corrupted"
+	// quickCheckMax is the largest file that is checked as a whole when it is opened; a
+	// check reads every page. In larger ones only the ends of every tree are looked at.
+	quickCheckMax = 256 << 10
+)
+
+// openFile opens the write connection and the read connections, in this order.
+func openFile(ctx context.Context, path string, logger *slog.Logger) ([]*conn, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	// Twice, because another process may be putting aside the same file.
+	for range 2 {
+		seen, err := touchFile(path)
+		if err != nil {
+			return nil, err
+		}
+		conns, err := openConns(ctx, path, seen.Size() <= quickCheckMax)
+		if err == nil || !isCorrupt(err) {
+			return conns, err
+		}
+		aside, moveErr := moveAside(path, seen, time.Now())
+		if moveErr != nil {
+			return nil, fmt.Errorf("put aside a damaged database (%w): %w", err, moveErr)
+		}
+		logger.LogAttrs(ctx, slog.LevelError, "session database is damaged, starting a new one",
+			slog.String("path", path), slog.String("put_aside", aside), slog.Any("error", err))
+	}
+	return openConns(ctx, path, false)
+}
+
+// touchFile makes the file, readable by its owner only, or proves that it can be written.
+// SQLite gives its side files the same mode.
+func touchFile(path string) (os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Stat()
+}
+
+// openConns opens the connections of one database, brings its tables up to date and looks
+// for damage.
+func openConns(ctx context.Context, path string, quickCheck bool) (conns []*conn, err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, c := range conns {
+			err = errors.Join(err, c.Close())
+		}
+		conns = nil
+	}()
+	for i := range 1 + readConns {
+		c, err := openConn(ctx, path)
+		if err != nil {
+			return conns, err
+		}
+		conns = append(conns, c)
+		if i == 0 {
+			if err := prepareFile(ctx, c.Conn, quickCheck); err != nil {
+				return conns, err
+			}
+			if err := c.execute("PRAGMA cache_size=-1024"); err != nil {
+				return conns, err
+			}
+		} else if err := c.execute("PRAGMA cache_size=-512"); err != nil {
+			return conns, err
+		}
+		if err := c.prepare(i == 0); err != nil {
+			return conns, err
+		}
+		c.SetInterrupt(nil)
+		c.SetBusyTimeout(busySlice)
+	}
+	return conns, nil
+}
+
+func openConn(ctx context.Context, path string) (*conn, error) {
+	// Without OpenURI a path is only a path. Without OpenWAL waiting is ours to bound.
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	c.SetInterrupt(ctx.Done())
+	return &conn{Conn: c}, nil
+}
+
+// prepareFile sets up the file as a whole, on its first connection.
+func prepareFile(ctx context.Context, c *sqlite.Conn, quickCheck bool) error {
+	if err := enableWAL(ctx, c); err != nil {
+		return err
+	}
+	for _, pragma := range []string{
+		"PRAGMA synchronous=NORMAL",
+		"PRAGMA journal_size_limit=8388608",
+	} {
+		if err := execute(c, pragma); err != nil {
+			return err
+		}
+	}
+	if err := migrate(ctx, c); err != nil {
+		return err
+	}
+	if quickCheck {
+		return check(c)
+	}
+	return probe(c)
+}
+
+// enableWAL is retried here because SQLite does not wait when two processes do it at once.
+func enableWAL(ctx context.Context, c *sqlite.Conn) error {
+	for {
+		err := execute(c, "PRAGMA journal_mode=wal")
+		if !isBusy(err) {
+			return err
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// migrate costs one read when the file is up to date; the library's own check would take
+// the write lock at every start.
+func migrate(ctx context.Context, c *sqlite.Conn) error {
+	schema := schema()
+	var id, version int64
+	err := query(c, "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version", func(stmt *sqlite.Stmt) {
+		id, version = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
+	})
+	if err != nil {
+		return err
+	}
+	if id == appID && version >= int64(len(schema.Migrations)) {
+		return nil
+	}
+	return sqlitemigration.Migrate(ctx, c, schema)
+}
+
+// check reads the whole file.
+func check(c *sqlite.Conn) error {
+	var found string
+	err := query(c, "PRAGMA quick_check(1)", func(stmt *sqlite.Stmt) { found = stmt.ColumnText(0) })
+	if err != nil {
+		return err
+	}
+	if found != "ok" {
+		return fmt.Errorf("%w: %s", errDamaged, found)
+	}
+	return nil
+}
+
+// probe reads both ends of every tree.
+func probe(c *sqlite.Conn) error {
+	for _, table := range []string{
+		"session_affinity ORDER BY session_id", "response_alias ORDER BY response_id",
+		"routing_events ORDER BY rowid", "routing_events ORDER BY event_id",
+	} {
+		for _, order := range []string{" ASC", " DESC"} {
+			if err := query(c, "SELECT * FROM "+table+order+" LIMIT 1", func(*sqlite.Stmt) {}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moveAside renames the damaged file that seen describes, and its side files, and returns
+// the new name. An earlier damaged file is never overwritten. When the path names another
+// file by now, somebody else was faster and nothing is done.
+func moveAside(path string, seen os.FileInfo, now time.Time) (string, error) {
+	if current, err := os.Stat(path); err != nil || !os.SameFile(current, seen) {
+		return "", err
+	}
+	aside, err := reserve(filepath.Join(filepath.Dir(path), putAside), now)
+	if err != nil {
+		return "", err
+	}
+	// The side files first: a new database must never meet an old log.
+	for _, suffix := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	return aside, nil
+}
+
+// reserve makes an empty file under a name that was not taken.
+func reserve(name string, now time.Time) (string, error) {
+	try := name
+	for range 100 {
+		f, err := os.OpenFile(try, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			return try, f.Close()
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+		try = name + now.UTC().Format("-20060102T150405.000000000")
+		now = now.Add(1)
+	}
+	return "", fmt.Errorf("%s: %w", name, os.ErrExist)
+}
+
+// errDamaged is damage that SQLite reported in words and not as a code.
+var errDamaged = errors.New("database disk image is malformed")
+
+func isCorrupt(err error) bool {
+	code := sqlite.ErrCode(err).ToPrimary()
+	return errors.Is(err, errDamaged) || code == sqlite.ResultCorrupt || code == sqlite.ResultNotADB
+}
+
+func isBusy(err error) bool {
+	return err != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy
+}
+
+func execute(c *sqlite.Conn, sql string) error { return query(c, sql, func(*sqlite.Stmt) {}) }
+
+// query runs one statement that is not kept.
+func query(c *sqlite.Conn, sql string, row func(*sqlite.Stmt)) error {
+	stmt, _, err := c.PrepareTransient(sql)
+	if err != nil {
+		return err
+	}
+	defer stmt.Finalize()
+	for {
+		more, err := stmt.Step()
+		if err != nil || !more {
+			return err
+		}
+		row(stmt)
+	}
+}
