@@ -23,9 +23,6 @@ func (l *loader) auth(v value) {
 		field{name: "mode", read: func(v value) {
 			l.modeAt = l.valueAt(v)
 			l.enum(&a.Mode, ModeKeys, ModeNone, ModeIAM)(v)
-			if a.Mode == "" {
-				a.Mode = ModeIAM // wrong, and said: no further complaint about it
-			}
 		}},
 		field{name: "keys", read: l.clientKeys},
 		field{name: "admin", read: l.adminKey},
@@ -46,7 +43,7 @@ func (l *loader) clientKeys(v value) {
 					return
 				}
 				if err := checkName(s); err != nil {
-					l.fail(l.valueAt(v), "a name that is %v; write for example alpha", err)
+					l.fail(l.valueAt(v), "the name %v; write for example alpha", err)
 					return
 				}
 				key.Name = s
@@ -129,6 +126,9 @@ func (l *loader) finishAuth(fileFound bool) {
 		l.fail(l.adminAt, "a client key is the admin key as well; the admin API needs a key of its own")
 	}
 
+	if l.problems.under("auth") {
+		return // a mode or keys may only be missing because of what is said already
+	}
 	private := loopback(l.cfg.Listen) && !l.lambda
 	if a.Mode == "" {
 		a.Mode = ModeKeys
@@ -143,15 +143,14 @@ func (l *loader) finishAuth(fileFound bool) {
 	switch {
 	case a.Mode == ModeNone && !private:
 		l.fail(l.modeAt, "none would let everybody in, %s; use keys, or listen on 127.0.0.1", where)
-	case a.Mode == ModeIAM && l.modeAt.line > 0 && !private && !l.lambda:
+	case a.Mode == ModeIAM && !private && !l.lambda:
 		l.fail(l.modeAt, "iam would let everybody in, %s: only a Lambda Function URL checks IAM; use keys", where)
-	case a.Mode == ModeKeys && len(a.Keys) == 0 && !l.problems.under("auth"):
+	case a.Mode == ModeKeys && len(a.Keys) == 0 && !fileFound:
+		l.fail(place{path: "auth.keys"}, "no client key, so nobody could call, %s; write a %s with auth.keys, or listen on 127.0.0.1", where, defaultPath)
+	case a.Mode == ModeKeys && len(a.Keys) == 0:
 		at := l.keysAt
 		if at.path == "" {
-			at.path = "auth.keys"
-			if fileFound {
-				at.line, at.col = 1, 1
-			}
+			at = place{"auth.keys", 1, 1}
 		}
 		l.fail(at, "no client key, so nobody could call; add one made by switchboard key new, or set auth.mode: none on a loopback address")
 	}

@@ -79,8 +79,11 @@ func Load(src Source) (*Config, error) {
 	if found {
 		l.readFile(text)
 	}
-	l.readEnvironment()
-	l.finish(found)
+	// What is no YAML says nothing, so that nothing can be missing in it.
+	if !l.problems.under("") {
+		l.readEnvironment()
+		l.finish(found)
+	}
 	if err := l.problems.err(l.file, l.secrets); err != nil {
 		return nil, err
 	}
@@ -103,6 +106,7 @@ type loader struct {
 	listenAt, modeAt, keysAt, adminAt place
 	fileRules                         []placedRule
 	virtualAt                         map[string]place
+	baseAt                            map[string]place // by provider identity
 	providersGiven                    bool
 	lambda                            bool // nobody listens; a Function URL is public
 
@@ -118,6 +122,7 @@ func newLoader(src Source) *loader {
 		resolved:  map[string]string{},
 		catalogs:  map[string][]provider.Model{},
 		virtualAt: map[string]place{},
+		baseAt:    map[string]place{},
 		cfg: &Config{
 			Listen:      "127.0.0.1:8080",
 			LogLevel:    "info",

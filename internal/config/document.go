@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -39,7 +40,7 @@ type entry struct {
 // parse reads the text; false when it is not one YAML document. The parser's own errors
 // quote the lines around, which may hold a secret, so only its message is taken.
 func (l *loader) parse(text []byte) (value, bool) {
-	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.Parse(rejoin(lexer.Tokenize(string(text))), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		at, message := place{line: 1, col: 1}, "this is not valid YAML"
 		var syntax interface {
@@ -66,9 +67,9 @@ func (l *loader) parse(text []byte) (value, bool) {
 		return value{}, false
 	case 1:
 		l.doc.root = bodies[0]
-		return value{bodies[0], placeOf("", bodies[0].GetToken())}, true
+		return value{bodies[0], placeOf("", firstToken(bodies[0]))}, true
 	}
-	l.fail(placeOf("", bodies[1].GetToken()), "a second YAML document; write one")
+	l.fail(placeOf("", firstToken(bodies[1])), "a second YAML document; write one")
 	return value{}, false
 }
 

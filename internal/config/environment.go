@@ -111,6 +111,7 @@ func (l *loader) finish(fileFound bool) {
 	if !l.providersGiven && !l.problems.under("") {
 		l.environmentProviders()
 	}
+	l.finishProviders()
 	l.finishVirtuals()
 	l.finishAuth(fileFound)
 }

@@ -61,7 +61,7 @@ func (l *loader) apiKey(p *provider.Provider, i int, item value) (provider.Key, 
 				return
 			}
 			if err := checkName(s); err != nil {
-				l.fail(l.valueAt(v), "a key id that is %v; write for example second", err)
+				l.fail(l.valueAt(v), "the key id %v; write for example second", err)
 				idOK = false
 			}
 			key.ID = s

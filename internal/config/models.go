@@ -60,7 +60,7 @@ func (l *loader) model(item value) (m provider.Model, ok bool) {
 				return
 			}
 			if err := checkName(s); err != nil {
-				l.fail(l.valueAt(v), "a model name that is %v; write for example gpt-5", err)
+				l.fail(l.valueAt(v), "the model name %v; write for example gpt-5", err)
 				ok = false
 			}
 			*into = s
@@ -112,7 +112,7 @@ func (l *loader) rate(into **provider.NanoUSD) func(value) {
 		}
 		price, err := provider.ParseUSDPerMTok(s)
 		if err != nil {
-			l.fail(l.valueAt(v), "%s is not a price; write US dollars per million tokens, for example 2.50", show(s))
+			l.fail(l.valueAt(v), "%v; write US dollars per million tokens, for example 2.50", err)
 			return
 		}
 		*into = &price
@@ -124,15 +124,15 @@ func (l *loader) serviceTiers(v value) map[string]provider.Tier {
 	tiers := make(map[string]provider.Tier, len(list))
 	for _, e := range list {
 		if err := checkName(e.key); err != nil {
-			l.fail(e.value.at, "a service tier that is %v; write the name that the provider answers with, for example flex", err)
+			l.fail(e.value.at, "the service tier %v; write the name that the provider answers with, for example flex", err)
 			continue
 		}
 		tier := provider.Tier{Numerator: 1, Denominator: 1}
 		fields := append(l.rates(&tier.Rates), field{name: "factor", read: func(v value) {
-			s, _ := l.scalar(v)
+			s, _ := l.scalar(v) // none is "", which is no number
 			n, d, err := provider.FactorOf(s)
 			if err != nil {
-				l.fail(l.valueAt(v), "not a factor of the standard price; write for example 0.5")
+				l.fail(l.valueAt(v), "%v; write what the standard price is multiplied by, for example 0.5", err)
 				return
 			}
 			tier.Numerator, tier.Denominator = n, d

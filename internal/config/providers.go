@@ -36,16 +36,16 @@ func (l *loader) providers(v value) {
 func (l *loader) provider(identity string, v value) {
 	switch err := checkName(identity); {
 	case err != nil:
-		l.fail(v.at, "a provider identity that is %v; write for example openai-main", err)
+		l.fail(v.at, "the provider identity %v; write for example openai-main", err)
 	case strings.Contains(identity, "/"):
-		l.fail(v.at, "a provider identity with a /, which separates provider and model; write for example openai-main")
+		l.fail(v.at, "the provider identity has a / in it, which separates provider and model; write for example openai-main")
 	}
 	p := &provider.Provider{Identity: identity, StickyKeys: true, Billing: provider.PayAsYouGo, StreamOptions: true}
 	var keys, models *value
 	billing := string(p.Billing)
 	ok := l.secretive(v,
 		field{name: "type", missing: oneOf(vendorTypes()), read: l.enum(&p.Type, vendorTypes()...)},
-		field{name: "base_url", read: l.baseURL(&p.BaseURL)},
+		field{name: "base_url", read: l.baseURL(p)},
 		field{name: "surfaces", read: l.surfaces(&p.Surfaces)},
 		field{name: "api_keys", read: func(v value) { keys = &v }},
 		field{name: "session_sticky_keys", read: l.boolean(&p.StickyKeys)},
@@ -80,7 +80,7 @@ func (l *loader) provider(identity string, v value) {
 	l.cfg.Providers = append(l.cfg.Providers, p)
 }
 
-func (l *loader) baseURL(into *string) func(value) {
+func (l *loader) baseURL(p *provider.Provider) func(value) {
 	return func(v value) {
 		s, ok := l.text(v)
 		if !ok {
@@ -91,7 +91,8 @@ func (l *loader) baseURL(into *string) func(value) {
 			l.fail(l.valueAt(v), "%v", err) // not shown: it may hold a password
 			return
 		}
-		*into = base
+		p.BaseURL = base
+		l.baseAt[p.Identity] = l.valueAt(v)
 	}
 }
 
@@ -136,6 +137,7 @@ func (l *loader) environmentProviders() {
 		}
 		if base := strings.TrimSpace(l.getenv(vendor.Env + "_BASE_URL")); base != "" {
 			p.BaseURL = l.environmentBaseURL(vendor, base)
+			l.baseAt[p.Identity] = variable(vendor.Env + "_BASE_URL")
 		}
 		p.Models = l.catalog(vendor)
 		l.cfg.Providers = append(l.cfg.Providers, p)
@@ -157,4 +159,14 @@ func (l *loader) environmentBaseURL(vendor provider.Vendor, s string) string {
 		base += "/v1"
 	}
 	return base
+}
+
+// finishProviders refuses an upstream that is switchboard itself, as when OPENAI_BASE_URL
+// is set for the clients and seen by the server as well: a request would never end.
+func (l *loader) finishProviders() {
+	for _, p := range l.cfg.Providers {
+		if at, given := l.baseAt[p.Identity]; given && !l.lambda && reaches(p.BaseURL, l.cfg.Listen) {
+			l.fail(at, "this is where switchboard itself listens; write the provider's own address")
+		}
+	}
 }

@@ -123,6 +123,26 @@ func loopback(listen string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// reaches tells whether a URL leads to a listening address of this machine.
+func reaches(base, listen string) bool {
+	u, err := url.Parse(base)
+	host, port, listenErr := net.SplitHostPort(listen)
+	if err != nil || listenErr != nil || port == "0" {
+		return false
+	}
+	upstreamPort := u.Port()
+	if upstreamPort == "" {
+		upstreamPort = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if upstreamPort != port {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	everywhere := host == "" || err == nil && ip.IsUnspecified()
+	return strings.EqualFold(u.Hostname(), host) ||
+		loopback(net.JoinHostPort(u.Hostname(), port)) && (everywhere || strings.EqualFold(host, "localhost") || strings.EqualFold(u.Hostname(), "localhost"))
+}
+
 // parseBaseURL checks an upstream address and takes the slashes off its end.
 func parseBaseURL(s string) (string, error) {
 	const right = "write for example https://api.openai.com/v1"
@@ -158,17 +178,17 @@ func parseDigest(s string) (digest [32]byte, err error) {
 // unprintable are characters that forge log lines or header lines.
 func unprintable(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 
-// checkName is for identities, key ids and model names.
+// checkName is for identities, key ids and model names. Its errors complete "the name …".
 func checkName(s string) error {
 	switch {
 	case s == "":
-		return errors.New("empty")
+		return errors.New("is empty")
 	case strings.TrimSpace(s) != s:
-		return errors.New("with white space at its beginning or end")
+		return errors.New("begins or ends with white space")
 	case strings.ContainsFunc(s, unprintable):
-		return errors.New("with a control character")
+		return errors.New("has a control character")
 	case len(s) > 200:
-		return errors.New("longer than 200 bytes")
+		return errors.New("is longer than 200 bytes")
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (l *loader) virtualModels(v value) {
 					return
 				}
 				if err := checkName(s); err != nil {
-					l.fail(sourceAt, "a model name that is %v; write for example smart", err)
+					l.fail(sourceAt, "the model name %v; write for example smart", err)
 				}
 				virtual.Source = s
 			}},
@@ -53,7 +53,7 @@ func (l *loader) targets(virtual *route.Virtual) func(value) {
 				field{name: "model", missing: "provider/model, or another name of yours", read: func(v value) {
 					s, ok := l.text(v)
 					if err := checkName(s); ok && err != nil {
-						l.fail(l.valueAt(v), "a model name that is %v; write provider/model", err)
+						l.fail(l.valueAt(v), "the model name %v; write provider/model", err)
 					}
 					target.Model = s
 				}},
