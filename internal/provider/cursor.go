@@ -2,7 +2,9 @@ package provider
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 	"strconv"
 )
 
@@ -20,6 +22,13 @@ type cursor struct {
 
 // peek returns the first byte of the next value, 0 at the end.
 func (c *cursor) peek() byte {
+	if c.i < len(c.b) && c.b[c.i] > ' ' {
+		return c.b[c.i]
+	}
+	return c.peekPastSpace()
+}
+
+func (c *cursor) peekPastSpace() byte {
 	for c.i < len(c.b) {
 		switch ch := c.b[c.i]; ch {
 		case ' ', '\t', '\n', '\r':
@@ -55,12 +64,12 @@ func (c *cursor) key() (name []byte, ok bool) {
 		c.i++
 		ch = c.peek()
 	}
-	if ch == '}' {
-		c.i++
-		return nil, false
-	}
 	if ch != '"' {
-		c.fail()
+		if ch == '}' {
+			c.i++
+		} else {
+			c.fail()
+		}
 		return nil, false
 	}
 	name = c.text()
@@ -91,39 +100,44 @@ func (c *cursor) element() bool {
 }
 
 // text steps over the string at the cursor and returns what is between its quotes, with
-// its escapes.
+// its escapes. It looks at eight bytes at a time: keys are too short for bytes.IndexByte.
 func (c *cursor) text() []byte {
 	start := c.i + 1
-	// Most strings are short: a call of IndexByte would cost more than it saves.
-	i, near := start, min(start+24, len(c.b))
-	for ; i < near; i++ {
-		switch c.b[i] {
+	b, i := c.b, start
+	for {
+		for i+8 <= len(b) {
+			word := binary.LittleEndian.Uint64(b[i:])
+			if at := zeroBytes(word^quotes) | zeroBytes(word^escapes); at != 0 {
+				i += bits.TrailingZeros64(at) / 8
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			break
+		}
+		switch b[i] {
 		case '"':
 			c.i = i + 1
-			return c.b[start:i]
+			return b[start:i]
 		case '\\':
 			i++
 		}
-	}
-	for i < len(c.b) {
-		n := bytes.IndexByte(c.b[i:], '"')
-		if n < 0 {
-			break
-		}
-		end := i + n
-		back := end
-		for back > i && c.b[back-1] == '\\' {
-			back--
-		}
-		if (end-back)%2 == 0 {
-			c.i = end + 1
-			return c.b[start:end]
-		}
-		i = end + 1
+		i++
 	}
 	c.fail()
 	return nil
 }
+
+const (
+	ones    = 0x0101010101010101
+	quotes  = ones * '"'
+	escapes = ones * '\\'
+)
+
+// zeroBytes has the high bit set of the lowest byte of word that is zero; higher bits are
+// not to be trusted.
+func zeroBytes(word uint64) uint64 { return (word - ones) &^ word & (ones << 7) }
 
 // skip steps over the next value.
 func (c *cursor) skip() {
@@ -163,13 +177,14 @@ func (c *cursor) skipNested() {
 // literal steps over a number, true, false or null and returns it.
 func (c *cursor) literal() []byte {
 	start := c.i
-	for c.i < len(c.b) {
-		switch c.b[c.i] {
+	for k, ch := range c.b[start:] {
+		switch ch {
 		case ',', '}', ']', ' ', '\t', '\n', '\r':
+			c.i = start + k
 			return c.b[start:c.i]
 		}
-		c.i++
 	}
+	c.i = len(c.b)
 	return c.b[start:]
 }
 

@@ -34,6 +34,7 @@ type Stream struct {
 	// Choices of a chat stream, a bit each: with n > 1 the first one to finish does not
 	// make the stream complete.
 	begun, finished uint64
+	opening         opening
 
 	failure Failure
 	status  int

@@ -1,14 +1,41 @@
 package provider
 
-import "math/bits"
+import (
+	"bytes"
+	"math/bits"
+)
+
+// opening is how the last chat chunk began, up to its choices. The chunks of a stream
+// begin alike (id, model, time, …): what is equal need not be walked again, which is
+// half the cost of a content chunk.
+type opening struct {
+	n    int
+	text [256]byte
+}
+
+func (o *opening) opens(data []byte) bool {
+	return o.n > 0 && len(data) > o.n && bytes.Equal(data[:o.n], o.text[:o.n])
+}
+
+func (o *opening) keep(part []byte) {
+	if o.n = 0; len(part) <= len(o.text) {
+		o.n = copy(o.text[:], part)
+	}
+}
 
 // readChat takes a chat.completion.chunk.
 func (s *Stream) readChat(data []byte) Mark {
 	c := cursor{b: data}
-	c.open('{')
 	var mark Mark
 	var usage, failed bool
-	choices := 0
+	choices, walked := 0, false
+	if s.opening.opens(data) {
+		walked = true
+		c.i = s.opening.n
+		mark, choices = s.readChoices(&c)
+	} else {
+		c.open('{')
+	}
 	for {
 		key, ok := c.key()
 		if !ok {
@@ -16,6 +43,10 @@ func (s *Stream) readChat(data []byte) Mark {
 		}
 		switch string(key) {
 		case "choices":
+			if !walked && !usage && !failed {
+				s.opening.keep(data[:c.i])
+			}
+			walked = true
 			var m Mark
 			m, choices = s.readChoices(&c)
 			mark |= m
