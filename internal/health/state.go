@@ -24,7 +24,7 @@ type standing struct {
 	until   time.Time // zero when forGood
 	lease   time.Time // a trial is under way until then; zero: none
 	times   int       // how often in a row the scope was degraded, for doubling
-	forGood bool // until the process starts again with another key
+	forGood bool      // until the process starts again with another key
 }
 
 // active tells whether the scope is to be left alone at now.

@@ -26,7 +26,7 @@ const (
 // Virtual is a model name of ours.
 type Virtual struct {
 	Source   string // the name clients use
-	Strategy string // round_robin (default), cost, failover
+	Strategy string // round_robin (also when empty), cost, failover
 	Affinity bool   // session_affinity; default true
 	Targets  []VirtualTarget
 }
@@ -36,33 +36,6 @@ type VirtualTarget struct {
 	Model  string
 	Weight int // 1 when not set
 }
-
-// Catalog is what can be asked for: providers, their models and virtual models. Immutable.
-type Catalog struct{}
-
-// NewCatalog checks and indexes: targets exist, chains are acyclic (the error spells the
-// cycle out) and at most 8 deep, names are unique. Providers' order does not matter.
-func NewCatalog(providers []*provider.Provider, virtuals []Virtual) (*Catalog, error) { panic("todo") }
-
-// Entry is one name that clients can ask for, for /v1/models.
-type Entry struct {
-	ID       string
-	OwnedBy  string // provider identity, or "switchboard" for virtual models and names of several providers
-	Surfaces []wire.Surface
-}
-
-// Entries lists plain and virtual names, sorted.
-func (c *Catalog) Entries() []Entry { panic("todo") }
-
-// Providers returns the providers sorted by identity.
-func (c *Catalog) Providers() []*provider.Provider { panic("todo") }
-
-// Configured tells whether a provider with that key id exists and is usable, for pins.
-func (c *Catalog) Configured(provider, keyID string) bool { panic("todo") }
-
-// Pins tells whether requests for the model may be pinned. ok is false for an unknown model.
-// No pins: session_affinity false, or strategy failover.
-func (c *Catalog) Pins(model string) (pins, ok bool) { panic("todo") }
 
 // Input is everything a decision depends on.
 type Input struct {
@@ -88,27 +61,61 @@ type Attempt struct {
 	Trial    bool // needs the lease of health.Board.Probe
 }
 
+// Why a candidate is left out.
+const (
+	OutSurface  = "surface"  // the provider does not speak the request's surface
+	OutNoKey    = "no_key"   // the provider has no usable key
+	OutDegraded = "degraded" // see Status
+	OutHome     = "home"     // the request may only go where its previous response lives
+	OutUnknown  = "unknown"  // where the previous response lives is not configured, or not for this model
+)
+
 // Exclusion is a candidate that cannot serve, and why.
 type Exclusion struct {
 	Provider string
-	KeyID    string
-	Model    string
-	Reason   string        // "surface", "no_key", "degraded"
-	Status   health.Status // for degraded
+	KeyID    string        // empty when no key of the provider can serve
+	Model    string        // the provider's model
+	Reason   string        // OutSurface, OutNoKey, OutDegraded, OutHome, OutUnknown
+	Status   health.Status // for OutDegraded
 }
 
-// Decision is the ordered list of attempts. It lists all; the caller stops at max_attempts.
+// Decision is the ordered list of attempts. The caller takes Attempts first and, when they
+// are used up, what More returns; it stops at max_attempts.
 type Decision struct {
-	Reason   string // of the first attempt
-	Attempts []Attempt
-	Excluded []Exclusion
-	Known    bool // the model exists at all
-	Served   bool // at least one candidate speaks the surface
+	Reason   string      // of the first attempt; ReasonUnavailable when there is none
+	Attempts []Attempt   // only the pinned one when the pin is viable, else all
+	Excluded []Exclusion // every candidate that is not in Attempts or More; not to be changed
+	Known    bool        // the model exists at all
+	Served   bool        // at least one candidate speaks the surface
+
+	// For More, when the pin is viable.
+	offer *offer
+	in    Input
 }
 
-// Plan decides. It is pure: no I/O, no clock, no randomness but Draw.
-func (c *Catalog) Plan(in Input) Decision { panic("todo") }
+// More returns the attempts that come after a viable pin, in the order of the strategy. It
+// is apart from Attempts because nearly no request needs it: only here are keys hashed and
+// rotations drawn. It is nil when Attempts holds all. Call it at most once: each call draws.
+func (d Decision) More() []Attempt {
+	if d.offer == nil {
+		return nil
+	}
+	w := newWalk(d.offer, &d.in)
+	w.skip(d.Attempts[0])
+	return w.run()
+}
 
 // RetryAfter is the soonest moment at which an excluded candidate may work again; ok is
 // false when none says.
-func (d Decision) RetryAfter(now time.Time) (time.Duration, bool) { panic("todo") }
+func (d Decision) RetryAfter(now time.Time) (wait time.Duration, ok bool) {
+	for i := range d.Excluded {
+		out := &d.Excluded[i]
+		if out.Reason != OutDegraded || out.Status.Until.IsZero() {
+			continue
+		}
+		if until := max(0, out.Status.Until.Sub(now)); !ok || until < wait {
+			wait, ok = until, true
+		}
+	}
+	return wait, ok
+}

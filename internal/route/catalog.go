@@ -1,0 +1,191 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"switchboard/internal/provider"
+	"switchboard/internal/wire"
+)
+
+// Catalog is what can be asked for: providers, their models and virtual models. Immutable,
+// safe for concurrent use.
+type Catalog struct {
+	accounts []*account // by identity
+	byName   map[string]*account
+	names    map[string]*name // plain and virtual; a virtual model hides a plain one
+}
+
+// account is a provider with what routing needs of it.
+type account struct {
+	provider *provider.Provider
+	keys     []provider.Key // usable ones; one zero key when the provider needs none
+	turn     rotation       // of its keys
+	explicit map[string]*name
+}
+
+// name is what one requested model means.
+type name struct {
+	reason  string // why the first candidate is first
+	pins    bool
+	virtual bool
+	group   *group
+	offers  offers
+}
+
+// NewCatalog checks and indexes: targets exist, chains are acyclic (the error spells the
+// cycle out) and at most 8 deep, names are unique. Providers' order does not matter.
+//
+// A model name means, in this order: the virtual model, the plain name as providers list
+// it, provider/model split at the first slash. Asked for in that last way, a provider that
+// lists no models takes any, at an unknown price. The target of a virtual model that is
+// spelled like the virtual model itself means the plain name it hides.
+func NewCatalog(providers []*provider.Provider, virtuals []Virtual) (*Catalog, error) {
+	c := &Catalog{byName: make(map[string]*account, len(providers)), names: map[string]*name{}}
+	for _, p := range providers {
+		if err := c.add(p); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(c.accounts, func(a, b *account) int { return cmp.Compare(a.provider.Identity, b.provider.Identity) })
+	for _, a := range c.accounts {
+		for _, m := range a.provider.Models {
+			t := &target{a, m}
+			a.explicit[m.ID] = explicitName(t)
+			plain := c.names[m.ID]
+			if plain == nil {
+				plain = &name{reason: ReasonRank, pins: true, group: &group{strategy: rank{}}}
+				c.names[m.ID] = plain
+			}
+			plain.group.members = append(plain.group.members, member{target: t, weight: 1})
+		}
+	}
+	linked, err := link(c, virtuals)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(c.names, linked)
+	return c, nil
+}
+
+func (c *Catalog) add(p *provider.Provider) error {
+	switch _, twice := c.byName[p.Identity]; {
+	case p.Identity == "" || strings.Contains(p.Identity, "/"):
+		return fmt.Errorf("provider %q: an identity is a name without a slash", p.Identity)
+	case twice:
+		return fmt.Errorf("provider %q: there are two of that name", p.Identity)
+	}
+	a := &account{
+		provider: p, turn: newRotation("key:" + p.Identity),
+		explicit: make(map[string]*name, len(p.Models)),
+	}
+	for _, m := range p.Models {
+		if _, twice := a.explicit[m.ID]; twice {
+			return fmt.Errorf("provider %q: the model %q is listed twice", p.Identity, m.ID)
+		}
+		a.explicit[m.ID] = nil
+	}
+	if p.NoAuth {
+		a.keys = []provider.Key{{}}
+	} else {
+		for _, k := range p.Keys {
+			if k.Text != "" {
+				a.keys = append(a.keys, k)
+			}
+		}
+	}
+	c.byName[p.Identity] = a
+	c.accounts = append(c.accounts, a)
+	return nil
+}
+
+func explicitName(t *target) *name {
+	return &name{reason: ReasonExplicit, pins: true, group: &group{
+		strategy: failover{}, members: []member{{target: t, weight: 1}},
+	}}
+}
+
+// find resolves a requested model; nil when there is none.
+func (c *Catalog) find(model string) *name {
+	if n := c.names[model]; n != nil {
+		return n
+	}
+	return c.findExplicit(model)
+}
+
+func (c *Catalog) findExplicit(model string) *name {
+	identity, id, ok := strings.Cut(model, "/")
+	a := c.byName[identity]
+	if !ok || a == nil || id == "" {
+		return nil
+	}
+	if len(a.explicit) == 0 {
+		return explicitName(&target{a, provider.Model{ID: id, Upstream: id}})
+	}
+	return a.explicit[id]
+}
+
+// Entry is one name that clients can ask for, for /v1/models.
+type Entry struct {
+	ID       string
+	OwnedBy  string // provider identity, or "switchboard" for virtual models and names of several providers
+	Surfaces []wire.Surface
+}
+
+// Entries lists plain and virtual names, sorted.
+func (c *Catalog) Entries() []Entry {
+	list := make([]Entry, 0, len(c.names))
+	for id, n := range c.names {
+		e := Entry{ID: id, OwnedBy: "switchboard"}
+		if m := n.group.members; !n.virtual && len(m) == 1 {
+			e.OwnedBy = m[0].target.account.provider.Identity
+		}
+		for _, s := range surfaces() {
+			if n.offer(s).served {
+				e.Surfaces = append(e.Surfaces, s)
+			}
+		}
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Providers returns the providers sorted by identity.
+func (c *Catalog) Providers() []*provider.Provider {
+	list := make([]*provider.Provider, len(c.accounts))
+	for i, a := range c.accounts {
+		list[i] = a.provider
+	}
+	return list
+}
+
+// Configured tells whether a provider with that key id exists and is usable, for pins.
+func (c *Catalog) Configured(provider, keyID string) bool {
+	a := c.byName[provider]
+	return a != nil && a.key(keyID) >= 0
+}
+
+// key is the position of a usable key, or -1.
+func (a *account) key(id string) int {
+	for i := range a.keys {
+		if a.keys[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// Pins tells whether requests for the model may be pinned. ok is false for an unknown model.
+// No pins: session_affinity false, or strategy failover. Of nested virtual models the
+// outermost decides.
+func (c *Catalog) Pins(model string) (pins, ok bool) {
+	n := c.find(model)
+	if n == nil {
+		return false, false
+	}
+	return n.pins, true
+}
