@@ -22,7 +22,7 @@ const maxSequence = 1000
 func sequence(members []twig) []uint16 {
 	weights := make([]int, len(members))
 	divisor, total := 0, 0.0
-	for i, m := range members {
+	for _, m := range members {
 		divisor = gcd(divisor, m.weight)
 		total += float64(m.weight)
 	}
