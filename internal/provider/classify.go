@@ -57,7 +57,7 @@ func (e *complaint) class(status int) health.Class {
 		return health.Unauthorized
 	case http.StatusForbidden:
 		switch {
-		case e.is("content_filter", "content_policy_violation") || e.says("flagged"):
+		case e.is("content_filter", "content_policy_violation") || e.says("input was flagged", "content was flagged", "prompt was flagged"):
 			return health.Request
 		case e.is("model_not_found"):
 			return health.ModelNotFound
@@ -91,7 +91,8 @@ func (e *complaint) missingModel() bool {
 	if e.is("previous_response_not_found") || e.says("previous response", "response with id") {
 		return false
 	}
-	return e.says("model", "no endpoints found")
+	head := e.begins()
+	return head.says("model", "no endpoints found")
 }
 
 // noCredit tells whether a 4xx means that the account has no money or quota left, which
@@ -108,13 +109,20 @@ func (e *complaint) noCredit(status int) bool {
 		"spend_limit_exceeded", "spending_limit_reached", "payment_required") {
 		return true
 	}
-	if e.says("credit balance is too low", "usage limit", "billing hard limit", "billing_hard_limit",
+	said := *e
+	if status == http.StatusBadRequest || status == http.StatusUnprocessableEntity {
+		if e.param {
+			return false
+		}
+		said = e.begins()
+	}
+	if said.says("credit balance is too low", "usage limit", "billing hard limit", "billing_hard_limit",
 		"spending limit", "spend limit", "insufficient balance", "insufficient credit",
 		"insufficient quota", "insufficient funds", "insufficient_quota", "out of credits",
 		"not enough credit", "billing is not active", "budget has been exceeded") {
 		return true
 	}
-	if e.says("exceeded your current quota") {
+	if said.says("exceeded your current quota") {
 		// Google says so of a limit per minute too, and then when to come back.
 		return e.retry == 0
 	}
@@ -144,7 +152,7 @@ func (e *complaint) inBand() (Failure, int) {
 
 func (e *complaint) statusOfType() int {
 	switch {
-	case e.noCredit(http.StatusTooManyRequests):
+	case e.noCredit(http.StatusBadRequest):
 		return http.StatusTooManyRequests
 	case e.overloaded():
 		return 529

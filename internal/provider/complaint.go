@@ -12,6 +12,7 @@ type complaint struct {
 	code    string // error.code when it is text, or error.status, lower case
 	number  int    // error.code or error.status when it is an HTTP status
 	message string // lower case
+	param   bool   // a field of the request is named as the one at fault
 	retry   time.Duration
 }
 
@@ -53,6 +54,8 @@ func (e *complaint) object(c *cursor, depth int) {
 			if text := c.str(); len(text) > 0 {
 				e.kind = strings.ToLower(unquote(text))
 			}
+		case "param":
+			e.param = c.filled()
 		case "code", "status":
 			e.setCode(c.raw())
 		case "resets_in_seconds":
@@ -125,4 +128,18 @@ func (e *complaint) says(texts ...string) bool {
 		}
 	}
 	return false
+}
+
+// begins is the message up to its first quotation. What a client wrote comes back quoted
+// in answers about the request, and must not pass for the provider's own words: anyone
+// could switch our keys off with it.
+func (e *complaint) begins() complaint {
+	head := *e
+	for i, ch := range []byte(head.message) {
+		if ch == '"' || ch == '`' || ch == '\'' && (i == 0 || head.message[i-1] == ' ') {
+			head.message = head.message[:i]
+			break
+		}
+	}
+	return head
 }
