@@ -98,5 +98,6 @@ func (w *eventWrite) settle(db *DB, err error) {
 }
 
 func (w *eventWrite) waiting() bool { return false }
+
 // at is unknown: a replayed event is old.
 func (w *eventWrite) at() time.Time { return time.Time{} }

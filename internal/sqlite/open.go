@@ -46,10 +46,18 @@ func openFile(ctx context.Context, path string, logger *slog.Logger) ([]*conn, e
 	return openConns(ctx, path, false)
 }
 
-// touchFile makes the file, readable by its owner only, or proves that it can be written.
-// SQLite gives its side files the same mode.
+// touchFile makes the file, readable by its owner only; SQLite gives its side files the
+// same mode. A file that exists is not opened: closing it again would drop every lock that
+// this process holds on it.
 func touchFile(path string) (os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("not a regular file")
+		}
+		return info, err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,10 +128,28 @@ func prepareFile(ctx context.Context, c *sqlite.Conn, quickCheck bool) error {
 	if err := migrate(ctx, c); err != nil {
 		return err
 	}
+	if err := writable(c); err != nil {
+		return err
+	}
 	if quickCheck {
 		return check(c)
 	}
 	return probe(c)
+}
+
+// writable finds out now what the first write would: SQLite opens a file that may only be
+// read without a word. Another process's write proves as much as ours.
+func writable(c *sqlite.Conn) error {
+	c.SetBusyTimeout(0)
+	defer c.SetBlockOnBusy()
+	err := execute(c, "BEGIN IMMEDIATE")
+	if isBusy(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return execute(c, "ROLLBACK")
 }
 
 // enableWAL is retried here because SQLite does not wait when two processes do it at once.

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"switchboard/internal/affinity"
@@ -44,6 +45,8 @@ type DB struct {
 
 	sending sync.RWMutex // held for reading by whoever sends to queue
 	closed  bool         // under sending
+
+	closeCalled atomic.Bool
 
 	aliases   pendingAliases
 	malformed onceRows
@@ -104,14 +107,14 @@ func (db *DB) Flush(ctx context.Context) error {
 
 // Close writes everything that is queued and closes the file. When ctx ends first, the
 // events that could not be written are logged whole and its error is returned. Calls after
-// Close, and callers that wait for a place in the queue, get an error.
+// Close, and callers that wait for a place in the queue, get an error; a second Close waits
+// for the first.
 func (db *DB) Close(ctx context.Context) error {
-	select {
-	case <-db.closing:
-		return errClosed
-	default:
-		close(db.closing)
+	if db.closeCalled.Swap(true) {
+		<-db.done
+		return nil
 	}
+	close(db.closing)
 	db.sending.Lock()
 	db.closed = true
 	close(db.queue)
