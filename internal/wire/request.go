@@ -38,7 +38,8 @@ type Fields struct {
 	SessionID        string
 	LitellmSessionID string
 	PromptCacheKey   string
-	Conversation     string // the value of conversation, or of conversation.id
+	Conversation     string // conversation, when it is a string
+	ConversationID   string // conversation.id, when it is an object
 	PreviousResponse string
 	// Values that the automatic session detection reads; whole values.
 	System, Instructions, Tools, Messages, Input Span
