@@ -1,0 +1,68 @@
+# `make` or `make help` lists the targets.
+
+GO      ?= go
+FUZZTIME ?= 5s
+CACHE   := $(CURDIR)/.cache
+VENV    := $(CACHE)/venv
+TOOL    := $(GO) tool -modfile=internal/tools/go.mod
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-unit test-e2e check format format-check vet lint lint-tool arch fuzz bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## serve two built-in providers on 127.0.0.1:8080
+	$(GO) run ./cmd/switchboard serve --demo
+
+build: ## make bin/switchboard
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/switchboard ./cmd/switchboard
+
+test: test-unit test-e2e ## all tests, with their set-up
+
+test-unit: ## tests that need only Go, with the race detector
+	$(GO) test -race ./...
+
+test-e2e: $(CACHE)/js.done $(CACHE)/py.done ## the official SDKs against a real process
+	$(GO) test -race -count=1 -tags e2e ./e2e/...
+
+$(CACHE)/js.done: e2e/js/package.json e2e/js/package-lock.json
+	@mkdir -p $(CACHE)
+	npm ci --prefix e2e/js --no-audit --no-fund
+	@touch $@
+
+$(CACHE)/py.done: e2e/py/requirements.txt
+	@mkdir -p $(CACHE)
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r e2e/py/requirements.txt
+	@touch $@
+
+check: format-check vet lint arch test fuzz ## what CI runs
+
+format: ## rewrite the source as the formatters want it
+	$(TOOL) golangci-lint fmt ./...
+
+format-check: ## fail when a file is not formatted
+	$(TOOL) golangci-lint fmt --diff ./...
+
+vet: ## go vet, also of the tagged tests
+	$(GO) vet ./...
+	$(GO) vet -tags e2e ./e2e/...
+
+lint: ## the linters of .golangci.yml
+	$(TOOL) golangci-lint run --build-tags e2e ./...
+
+lint-tool: ## build the linter; the first time takes minutes
+	$(TOOL) golangci-lint version
+
+arch: ## imports, documentation, globals: the house's rules
+	$(GO) test -count=1 ./internal/archtest
+
+fuzz: ## every fuzz target for FUZZTIME
+	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+bench: ## measure against the floor and write docs/performance.md (BENCH_DIR, BENCH_REPS)
+	scripts/bench.sh
+
+clean: ## remove what was built and installed
+	rm -rf bin .cache e2e/js/node_modules
