@@ -141,7 +141,7 @@ func TestBadFiles(t *testing.T) {
 				`4:35: providers.o.billing_model: "paid" is not known; one of subscription, pay_as_you_go, free`,
 				`4:52: providers.o.surfaces[0]: "chat" is not known; one of openai-chat-completions, openai-responses, anthropic-messages, openai-embeddings; did you mean "openai-chat-completions"?`,
 				`4:83: providers.o.surfaces[2]: openai-chat-completions is listed twice`,
-				`5:40: virtual_models[0].strategy: "roundrobin" is not known; one of round_robin, cost, failover, adaptive; did you mean "round_robin"?`,
+				`5:40: virtual_models[0].strategy: "roundrobin" is not known; one of round_robin, cost, failover; did you mean "round_robin"?`,
 			},
 		},
 		{
@@ -334,6 +334,30 @@ func TestBadFiles(t *testing.T) {
 			name: "no YAML",
 			file: "auth:\n  keys: [a\nlisten: b: c\n",
 			want: []string{`3:1: this is not valid YAML: ',' or ']' must be specified`},
+		},
+		{
+			name: "alias of nothing",
+			file: "auth: *nope\n",
+			want: []string{`1:7: an alias (*name) without an anchor (&name) of its name before it`},
+		},
+		{
+			name: "key text where a name belongs",
+			file: "providers:\n  o:\n    type: openai\n    " + secretKey + ": x\n    api_keys:\n      - " + secretKey + ": x\n    models: [m]\n" + secretKey + ": y\nlog_level: " + secretKey + "\n",
+			want: []string{
+				`4:5: providers.o: unknown key (not shown); known here: type, base_url, surfaces, api_keys, session_sticky_keys, billing_model, stream_options, models`,
+				`6:9: providers.o.api_keys[0]: unknown key (not shown); known here: id, key`,
+				`6:9: providers.o.api_keys[0].key: missing; env:NAME`,
+				`8:1: unknown key (not shown); known here: listen, session_db_path, log_level, auth, session, providers, virtual_models, routing, timeouts, degrade, limits`,
+				`9:12: log_level: the value (not shown) is not known; one of debug, info, warn, error`,
+			},
+		},
+		{
+			name: "lines that end in CR LF, after a byte order mark",
+			file: "\ufefflisten: 127.0.0.1:1\r\nroutng: 5\r\nlog_level: x\r\n",
+			want: []string{
+				`2:1: routng: unknown key; did you mean "routing"?`,
+				`3:12: log_level: "x" is not known; one of debug, info, warn, error`,
+			},
 		},
 		{
 			name: "two documents",

@@ -76,11 +76,8 @@ func Load(src Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found {
-		l.readFile(text)
-	}
 	// What is no YAML says nothing, so that nothing can be missing in it.
-	if !l.problems.under("") {
+	if !found || l.readFile(text) {
 		l.readEnvironment()
 		l.finish(found)
 	}

@@ -40,7 +40,8 @@ type entry struct {
 // parse reads the text; false when it is not one YAML document. The parser's own errors
 // quote the lines around, which may hold a secret, so only its message is taken.
 func (l *loader) parse(text []byte) (value, bool) {
-	file, err := parser.Parse(rejoin(lexer.Tokenize(string(text))), 0, parser.AllowDuplicateMapKey())
+	tokens := rejoin(lexer.Tokenize(strings.TrimPrefix(string(text), "\ufeff"))) // some editors begin with a mark
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		at, message := place{line: 1, col: 1}, "this is not valid YAML"
 		var syntax interface {
@@ -54,6 +55,10 @@ func (l *loader) parse(text []byte) (value, bool) {
 			}
 		}
 		l.fail(at, "%s", message)
+		return value{}, false
+	}
+	if stray := strayAlias(tokens); stray != nil {
+		l.fail(placeOf("", stray), "an alias (*name) without an anchor (&name) of its name before it")
 		return value{}, false
 	}
 	var bodies []ast.Node
@@ -203,16 +208,16 @@ func (l *loader) keyText(n ast.Node) (string, bool) {
 
 // object reads a mapping with known keys; false when it is none.
 func (l *loader) object(v value, fields ...field) bool {
-	return l.fields(v, "", fields)
+	return l.fields(v, looksSecret, fields)
 }
 
 // secretive is object for a mapping in which a key's text may stand where a name belongs:
 // unknown keys that do not look like one are not shown.
 func (l *loader) secretive(v value, fields ...field) bool {
-	return l.fields(v, "unknown key (not shown)", fields)
+	return l.fields(v, func(key string) bool { return !keyWord(key) }, fields)
 }
 
-func (l *loader) fields(v value, hide string, fields []field) bool {
+func (l *loader) fields(v value, hide func(key string) bool, fields []field) bool {
 	list, ok := l.entries(v)
 	if !ok {
 		return false
@@ -232,8 +237,8 @@ next:
 			}
 		}
 		at := e.value.at
-		if hide != "" && !keyWord(e.key) {
-			l.fail(place{v.at.path, at.line, at.col}, "%s; %s", hide, "known here: "+strings.Join(names, ", "))
+		if hide(e.key) {
+			l.fail(place{v.at.path, at.line, at.col}, "unknown key (not shown); known here: %s", strings.Join(names, ", "))
 			continue
 		}
 		l.fail(at, "unknown key; %s", hint(e.key, names))

@@ -108,7 +108,7 @@ func (l *loader) headerRules() []placedRule {
 // finish checks what depends on file and environment together.
 func (l *loader) finish(fileFound bool) {
 	l.finishSession(l.headerRules())
-	if !l.providersGiven && !l.problems.under("") {
+	if !l.providersGiven {
 		l.environmentProviders()
 	}
 	l.finishProviders()

@@ -2,13 +2,14 @@ package config
 
 import "time"
 
-// readFile reads the top level; the sections are beside it.
-func (l *loader) readFile(text []byte) {
+// readFile reads the top level; the sections are beside it. false: the text is no mapping
+// in YAML, which is said.
+func (l *loader) readFile(text []byte) bool {
 	root, ok := l.parse(text)
 	if !ok {
-		return
+		return len(l.problems) == 0 // nothing but comments
 	}
-	l.object(root,
+	return l.object(root,
 		field{name: "listen", read: l.listen},
 		field{name: "session_db_path", read: l.sessionDBPath},
 		field{name: "log_level", read: l.enum(&l.cfg.LogLevel, logLevels()...)},

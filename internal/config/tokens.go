@@ -51,3 +51,25 @@ func plainText(t *token.Token) bool {
 	}
 	return false
 }
+
+// strayAlias finds an alias whose name no anchor before it has.
+func strayAlias(tokens token.Tokens) *token.Token {
+	var anchors map[string]bool
+	for i, t := range tokens {
+		if i+1 == len(tokens) {
+			break
+		}
+		switch name := tokens[i+1].Value; t.Type {
+		case token.AnchorType:
+			if anchors == nil {
+				anchors = map[string]bool{}
+			}
+			anchors[name] = true
+		case token.AliasType:
+			if !anchors[name] {
+				return t
+			}
+		}
+	}
+	return nil
+}

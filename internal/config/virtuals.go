@@ -24,8 +24,9 @@ func (l *loader) virtualModels(v value) {
 				}
 				virtual.Source = s
 			}},
+			// Not here: adaptive, which route does not have yet.
 			field{name: "strategy", read: l.enum(&virtual.Strategy,
-				route.ReasonRoundRobin, route.ReasonCost, route.ReasonFailover, route.ReasonAdaptive)},
+				route.ReasonRoundRobin, route.ReasonCost, route.ReasonFailover)},
 			field{name: "session_affinity", read: l.boolean(&virtual.Affinity)},
 			field{name: "targets", missing: "at least one {model: provider/model}", read: l.targets(&virtual)},
 		)
