@@ -317,3 +317,87 @@ func TestVirtualModelProblemsArePlaced(t *testing.T) {
 		t.Errorf("Load of a cycle = %v, want it to name a virtual model of it", err)
 	}
 }
+
+// The example of the manual's first version, in one-line style, and the same kind of file
+// written as JSON, which is YAML too.
+func TestStylesOfWriting(t *testing.T) {
+	vars := []string{"OPENAI_API_KEY=one", "OPENAI_API_KEY_2=two"}
+	flow := `listen: 127.0.0.1:8080            # one machine only
+session_db_path: ./sessions.db    # one machine only
+auth:
+  mode: keys                      # keys | none (loopback only) | iam
+  keys:
+    - {name: alpha, sha256: ` + digestA + `, user_path: /team/alpha}
+  admin: {sha256: ` + digestB + `}          # or env SWITCHBOARD_ADMIN_KEY (the key itself)
+session: {enabled: true, auto_detect: true, builtin_rules: true, idle_ttl: 6h, headers: [{header: X-My-Session}]}
+providers:
+  openai-main:                    # the provider identity
+    type: openai                  # openai | anthropic | a preset (groq, openrouter, …)
+    base_url: https://api.openai.com/v1    # with the version segment, for every type
+    surfaces: [openai-chat-completions, openai-responses, openai-embeddings]   # default by type
+    api_keys: [env:OPENAI_API_KEY, {id: second, key: env:OPENAI_API_KEY_2}]    # [] = none needed
+    session_sticky_keys: true
+    billing_model: pay_as_you_go  # subscription | pay_as_you_go | free
+    stream_options: true
+    models:                       # names, or objects; absent: the catalog's list for the type
+      - m-oai
+      - id: m-big
+        upstream_model: real-big-1
+        pricing: {input_per_mtok: 2.00, cached_input_per_mtok: 0.50, cache_write_per_mtok: 0, cache_write_1h_per_mtok: 0,
+                  output_per_mtok: 8.00, audio_input_per_mtok: 32, audio_output_per_mtok: 64,
+                  service_tiers: {flex: {factor: 0.5}}, above_input_tokens: {200000: {input_per_mtok: 6.00}}}
+virtual_models:
+  - source: smart
+    strategy: round_robin         # round_robin | cost | failover | adaptive
+    session_affinity: true
+    targets: [{model: openai-main/m-oai, weight: 2}, {model: openai-main/m-big}]
+routing: {max_attempts: 4}
+timeouts: {connect: 5s, first_byte: 60s, first_byte_unary: 600s, idle: 120s}
+degrade: {rate_limit: 60s, overload: 30s, server_error: 30s, server_error_max: 5m, server_error_after: 3, timeout: 10s, timeout_max: 2m}
+limits: {max_body: 32MiB, max_session_id: 200}
+`
+	json := `{"listen":"127.0.0.1:8080","session_db_path":"./sessions.db","auth":{"mode":"keys","keys":[{"name":"alpha","sha256":"` + digestA + `","user_path":"/team/alpha"}],"admin":{"sha256":"` + digestB + `"}},
+"session":{"headers":[{"header":"X-My-Session"}]},
+"providers":{"openai-main":{"type":"openai","base_url":"https://api.openai.com/v1","api_keys":["env:OPENAI_API_KEY",{"id":"second","key":"env:OPENAI_API_KEY_2"}],
+"models":["m-oai",{"id":"m-big","upstream_model":"real-big-1","pricing":{"input_per_mtok":2.00,"cached_input_per_mtok":0.50,"cache_write_per_mtok":0,"cache_write_1h_per_mtok":0,"output_per_mtok":8,
+"audio_input_per_mtok":32,"audio_output_per_mtok":64,"service_tiers":{"flex":{"factor":0.5}},"above_input_tokens":{"200000":{"input_per_mtok":6.00}}}}]}},
+"virtual_models":[{"source":"smart","targets":[{"model":"openai-main/m-oai","weight":2},{"model":"openai-main/m-big"}]}]}`
+	first, err := loadText(t, flow, vars...)
+	if err != nil {
+		t.Fatalf("Load of the one-line style = %v", err)
+	}
+	second, err := loadText(t, json, vars...)
+	if err != nil {
+		t.Fatalf("Load of JSON = %v", err)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the two styles differ (-YAML +JSON):\n%s", diff)
+	}
+	if want := []provider.Key{{ID: "1", Text: "one"}, {ID: "second", Text: "two"}}; !cmp.Equal(want, first.Providers[0].Keys) {
+		t.Errorf("Keys = %v, want %v", first.Providers[0].Keys, want)
+	}
+}
+
+// Texts with a colon, in every place where YAML lets them be plain.
+func TestColonsInPlainTexts(t *testing.T) {
+	for _, list := range []string{
+		"[llama3:8b]", "[ llama3:8b , other ]", "[other, {id: llama3:8b}]", "[{upstream_model: x:y, id: llama3:8b}]", "['llama3:8b']", "\n      - llama3:8b\n    ", "\n      - id: llama3:8b\n    ",
+	} {
+		for _, text := range []string{
+			"providers:\n  o:\n    type: openai\n    api_keys: [env:K]\n    models: " + list + "\n",
+			"providers: {o: {type: openai, api_keys: [env:K], models: " + list + "}}\n",
+		} {
+			if strings.Contains(list, "\n") && strings.Contains(text, "{o:") {
+				continue // block style does not go into braces
+			}
+			c, err := loadText(t, complete(text))
+			if err != nil {
+				t.Errorf("Load of\n%s= %v", text, err)
+				continue
+			}
+			if _, ok := c.Providers[0].Model("llama3:8b"); !ok || c.Providers[0].Keys[0].Text != "key-of-the-test" {
+				t.Errorf("Load of\n%s= %+v, want the model llama3:8b and the key", text, c.Providers[0])
+			}
+		}
+	}
+}
