@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
+	"strings"
+	"unicode/utf8"
 )
 
 // Decode finds the routing fields of a body that has already been read. It checks that the
@@ -12,235 +13,279 @@ import (
 // with escapes or the duplicate is equal), a missing or non-string model and a non-boolean
 // stream. The contents of other members are the provider's business.
 func Decode(op Operation, query string, header http.Header, body []byte) (*Request, error) {
-	r := &Request{Operation: op, Query: query, Header: header, Body: body}
-	d := decoder{body: body, fields: &r.Fields}
 	start := skipSpace(body, 0)
-	if start >= len(body) || body[start] != '{' {
-		return nil, badJSON(start, "a JSON object is expected")
+	if err := checkStart(body, start); err != nil {
+		return nil, err
 	}
-	r.Fields.FirstMember = start + 1
-	r.Fields.Empty = true
-	end, ok := members(body, start, d.member)
+	d := decoder{body: body, request: &Request{Operation: op, Query: query, Header: header, Body: body}}
+	f := &d.request.Fields
+	f.FirstMember, f.Empty = start+1, true
+	end, bad := scanObject(body, start, d.member)
 	if d.err != nil {
 		return nil, d.err
 	}
-	if !ok {
-		return nil, badJSON(end, "it is malformed or ends early")
+	if bad != nil {
+		return nil, malformed(bad)
 	}
-	if rest := skipSpace(body, end); rest != len(body) {
-		return nil, badJSON(rest, "something follows the object")
+	if end = skipSpace(body, end); end < len(body) {
+		return nil, malformed(&fault{end, "something follows the object"})
 	}
-	if !d.seen.has(fieldModel) {
-		return nil, badField("missing_field", "model", "model is required: the name of a model as a string.")
+	if !f.ModelSpan.Found() {
+		return nil, refuse("missing_field", "model", `The request body has no "model"; it must name one.`)
 	}
-	return r, nil
+	return d.request, nil
 }
 
-// field is a top-level member that routing reads.
-type field uint8
+func checkStart(body []byte, start int) error {
+	switch {
+	case start == len(body):
+		return malformed(&fault{start, "the body is empty; it must be a JSON object"})
+	case strings.HasPrefix(string(body[start:min(start+3, len(body))]), "\ufeff"):
+		return malformed(&fault{start, "a byte order mark stands before the object"})
+	case body[start] != '{':
+		return malformed(&fault{start, "the body must be a JSON object"})
+	}
+	return nil
+}
+
+// member names a top-level member that routes, in the order of the set's bits.
+type member uint
 
 const (
-	fieldNone field = iota
-	fieldModel
-	fieldStream
-	fieldStreamOptions
-	fieldMetadata
-	fieldSessionID
-	fieldLitellmSessionID
-	fieldPromptCacheKey
-	fieldConversation
-	fieldPreviousResponse
-	fieldMessages
-	fieldInput
-	fieldSystem
-	fieldInstructions
-	fieldTools
-	fieldServiceTier
+	none member = iota
+	model
+	stream
+	streamOptions
+	metadata
+	sessionID
+	litellmSessionID
+	promptCacheKey
+	conversation
+	previousResponseID
+	messages
+	input
+	system
+	instructions
+	tools
+	serviceTier
 )
 
-type fieldSet uint32
-
-func (s fieldSet) has(f field) bool { return s&(1<<f) != 0 }
-
-func fieldOf(key []byte) field {
+// memberOf recognises a decoded key. Keys in another case are other keys.
+func memberOf(key []byte) member {
 	switch string(key) {
 	case "model":
-		return fieldModel
+		return model
 	case "stream":
-		return fieldStream
+		return stream
 	case "stream_options":
-		return fieldStreamOptions
+		return streamOptions
 	case "metadata":
-		return fieldMetadata
+		return metadata
 	case "session_id":
-		return fieldSessionID
+		return sessionID
 	case "litellm_session_id":
-		return fieldLitellmSessionID
+		return litellmSessionID
 	case "prompt_cache_key":
-		return fieldPromptCacheKey
+		return promptCacheKey
 	case "conversation":
-		return fieldConversation
+		return conversation
 	case "previous_response_id":
-		return fieldPreviousResponse
+		return previousResponseID
 	case "messages":
-		return fieldMessages
+		return messages
 	case "input":
-		return fieldInput
+		return input
 	case "system":
-		return fieldSystem
+		return system
 	case "instructions":
-		return fieldInstructions
+		return instructions
 	case "tools":
-		return fieldTools
+		return tools
 	case "service_tier":
-		return fieldServiceTier
+		return serviceTier
 	}
-	return fieldNone
+	return none
 }
 
+// longestEscaped is the most bytes a routing key can take when every letter is an escape.
+const longestEscaped = 6 * len("previous_response_id")
+
+// decoder collects the routing fields of one body.
 type decoder struct {
-	body   []byte
-	fields *Fields
-	seen   fieldSet
-	err    *Error
+	body    []byte
+	request *Request
+	seen    uint // bits of the members that were found
+	err     error
 }
 
-// keyOf returns a key without its quotes and escapes.
-func keyOf(body []byte, key Span) []byte {
-	raw := body[key.Start+1 : key.End-1]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw
-	}
-	decoded, _ := String(body, key)
-	return []byte(decoded)
-}
-
-// member takes one top-level member; false ends the reading with d.err.
+// member takes one top-level member; false stops the scan, with the reason in err.
 func (d *decoder) member(key, value Span) bool {
-	d.fields.Empty = false
-	name := keyOf(d.body, key)
-	which := fieldOf(name)
-	if which == fieldNone {
-		return true
+	d.request.Fields.Empty = false
+	which, err := d.recognise(key)
+	if err == nil && which != none {
+		if bit := uint(1) << which; d.seen&bit == 0 {
+			d.seen |= bit
+			err = d.take(which, value)
+		} else {
+			err = d.duplicate(key, "")
+		}
 	}
-	if d.seen.has(which) {
-		return d.fail(duplicate(string(name), key.Start))
+	d.err = err
+	return err == nil
+}
+
+func (d *decoder) recognise(key Span) (member, error) {
+	inside := d.body[key.Start+1 : key.End-1]
+	escaped := false
+	for i, c := range inside {
+		if c < ' ' {
+			return none, malformed(&fault{key.Start + 1 + i, "a control character stands in the name of a member"})
+		}
+		escaped = escaped || c == '\\'
 	}
-	d.seen |= 1 << which
+	if !escaped {
+		return memberOf(inside), nil
+	}
+	var few [longestEscaped]byte
+	decoded, ok := appendText(few[:0], inside)
+	if !ok {
+		return none, malformed(&fault{key.Start, "the name of a member has an unknown escape"})
+	}
+	return memberOf(decoded), nil
+}
+
+func (d *decoder) take(which member, value Span) (err error) {
+	f := &d.request.Fields
 	switch which {
-	case fieldModel:
+	case model:
 		return d.model(value)
-	case fieldStream:
+	case stream:
 		return d.stream(value)
-	case fieldStreamOptions:
-		return d.streamOptions(value)
-	case fieldMetadata:
-		return d.inner(value, "metadata.user_id", "user_id", &d.fields.MetadataUserID)
-	case fieldConversation:
-		return d.conversation(value)
-	case fieldSessionID:
-		d.fields.SessionID, _ = String(d.body, value)
-	case fieldLitellmSessionID:
-		d.fields.LitellmSessionID, _ = String(d.body, value)
-	case fieldPromptCacheKey:
-		d.fields.PromptCacheKey, _ = String(d.body, value)
-	case fieldPreviousResponse:
-		d.fields.PreviousResponse, _ = String(d.body, value)
-	case fieldMessages:
-		d.fields.Messages = value
-	case fieldInput:
-		d.fields.Input = value
-	case fieldSystem:
-		d.fields.System = value
-	case fieldInstructions:
-		d.fields.Instructions = value
-	case fieldTools:
-		d.fields.Tools = value
+	case streamOptions:
+		f.StreamOptions = value
+		return d.one(value, "stream_options", "include_usage", func(v Span) error {
+			f.IncludeUsageSpan, f.IncludeUsage = v, string(v.Of(d.body)) == "true"
+			return nil
+		})
+	case metadata:
+		return d.one(value, "metadata", "user_id", func(v Span) error {
+			return d.text(&f.MetadataUserID, v, "metadata.user_id")
+		})
+	case conversation:
+		if err := d.text(&f.Conversation, value, "conversation"); err != nil {
+			return err
+		}
+		return d.one(value, "conversation", "id", func(v Span) error {
+			return d.text(&f.ConversationID, v, "conversation.id")
+		})
+	case sessionID:
+		return d.text(&f.SessionID, value, "session_id")
+	case litellmSessionID:
+		return d.text(&f.LitellmSessionID, value, "litellm_session_id")
+	case promptCacheKey:
+		return d.text(&f.PromptCacheKey, value, "prompt_cache_key")
+	case previousResponseID:
+		return d.text(&f.PreviousResponse, value, "previous_response_id")
+	case messages:
+		f.Messages = value
+	case input:
+		f.Input = value
+	case system:
+		f.System = value
+	case instructions:
+		f.Instructions = value
+	case tools:
+		f.Tools = value
 	}
-	return true
+	return nil
 }
 
-func (d *decoder) fail(e *Error) bool {
-	d.err = e
-	return false
-}
-
-func (d *decoder) model(value Span) bool {
-	model, ok := String(d.body, value)
-	if !ok || model == "" {
-		return d.fail(badField("invalid_field", "model", "model must be the name of a model as a string."))
+func (d *decoder) model(value Span) error {
+	f := &d.request.Fields
+	if d.body[value.Start] != '"' {
+		return refuse("invalid_field", "model", fmt.Sprintf(`"model" must be a non-empty string (byte %d).`, value.Start))
 	}
-	d.fields.Model, d.fields.ModelSpan = model, value
-	return true
+	if err := d.text(&f.Model, value, "model"); err != nil {
+		return err
+	}
+	if f.Model == "" {
+		return refuse("invalid_field", "model", fmt.Sprintf(`"model" must be a non-empty string (byte %d).`, value.Start))
+	}
+	if !utf8.ValidString(f.Model) {
+		return refuse("invalid_field", "model", fmt.Sprintf(`"model" is not valid UTF-8 (byte %d).`, value.Start))
+	}
+	f.ModelSpan = value
+	return nil
 }
 
-func (d *decoder) stream(value Span) bool {
+func (d *decoder) stream(value Span) error {
 	switch string(value.Of(d.body)) {
 	case "true":
-		d.fields.Stream = true
+		d.request.Fields.Stream = true
 	case "false", "null":
 	default:
-		return d.fail(badField("invalid_field", "stream", "stream must be true or false."))
+		return refuse("invalid_field", "stream", fmt.Sprintf(`"stream" must be true or false (byte %d).`, value.Start))
 	}
-	return true
+	return nil
 }
 
-func (d *decoder) streamOptions(value Span) bool {
-	d.fields.StreamOptions = value
-	if d.body[value.Start] != '{' {
-		return true
+// one hands the member called name of an object to take, and refuses a second one. What is
+// not an object has no such member.
+func (d *decoder) one(object Span, parent, name string, take func(Span) error) error {
+	if d.body[object.Start] != '{' {
+		return nil
 	}
-	return d.object(value, "stream_options.include_usage", "include_usage", func(inner Span) {
-		d.fields.IncludeUsageSpan = inner
-		d.fields.IncludeUsage = string(inner.Of(d.body)) == "true"
-	})
-}
-
-// conversation reads both spellings: the id itself, or an object with it.
-func (d *decoder) conversation(value Span) bool {
-	d.fields.Conversation, _ = String(d.body, value)
-	return d.inner(value, "conversation.id", "id", &d.fields.ConversationID)
-}
-
-// inner reads one string member of an object; another kind of value reads as absent.
-func (d *decoder) inner(value Span, path, name string, to *string) bool {
-	if d.body[value.Start] != '{' {
-		return true
-	}
-	return d.object(value, path, name, func(inner Span) { *to, _ = String(d.body, inner) })
-}
-
-// object finds the member name of an object and refuses a second one.
-func (d *decoder) object(value Span, path, name string, take func(Span)) bool {
+	var err error
 	found := false
-	ok := Members(d.body, value, func(key, inner Span) bool {
-		if string(keyOf(d.body, key)) != name {
+	_, bad := scanObject(d.body[:object.End], object.Start, func(key, value Span) bool {
+		if !Is(d.body, key, name) {
 			return true
 		}
 		if found {
-			return d.fail(duplicate(path, key.Start))
+			err = d.duplicate(key, parent)
+			return false
 		}
 		found = true
-		take(inner)
-		return true
+		err = take(value)
+		return err == nil
 	})
+	if err == nil && bad != nil {
+		return malformed(bad)
+	}
+	return err
+}
+
+// text decodes a string member; a value of another type leaves into alone.
+func (d *decoder) text(into *string, value Span, name string) error {
+	if d.body[value.Start] != '"' {
+		return nil
+	}
+	text, ok := String(d.body, value)
+	if ok {
+		for _, c := range d.body[value.Start:value.End] {
+			ok = ok && c >= ' '
+		}
+	}
 	if !ok {
-		return d.fail(badJSON(value.Start, "it is malformed"))
+		return malformed(&fault{value.Start, fmt.Sprintf("the string %q has an unknown escape or a control character", name)})
 	}
-	return d.err == nil
+	*into = text
+	return nil
 }
 
-func duplicate(name string, at int) *Error {
-	return badField("duplicate_field", name, fmt.Sprintf("%s stands twice in the body (again at byte %d); the gateway and the provider might read different ones.", name, at))
+func (d *decoder) duplicate(key Span, parent string) error {
+	name, _ := String(d.body, key)
+	if parent != "" {
+		name = parent + "." + name
+	}
+	return refuse("duplicate_field", name, fmt.Sprintf(
+		"The request body has %q twice (second at byte %d); send it once.", name, key.Start))
 }
 
-func badField(code, param, message string) *Error {
+func malformed(bad *fault) *Error {
+	return refuse("invalid_json", "", fmt.Sprintf("The request body is not valid JSON: %s (byte %d).", bad.what, bad.at))
+}
+
+func refuse(code, param, message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Param: param, Message: message}
-}
-
-func badJSON(at int, what string) *Error {
-	return &Error{
-		Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json",
-		Message: fmt.Sprintf("The body is not a JSON object: %s (byte %d).", what, at),
-	}
 }

@@ -1,216 +1,189 @@
 package wire
 
-import (
-	"bytes"
-	"encoding/json"
-	"unicode/utf8"
-)
+import "bytes"
 
-// The scanner reads JSON that is already in memory. It checks what it must to find the
-// members it is asked for (structure, strings' ends) and leaves the rest to the provider.
-// Every function takes an offset and returns the one after what it read, or -1.
+// fault is where and why a text is not JSON.
+type fault struct {
+	at   int // byte offset
+	what string
+}
 
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
+// skipSpace returns the offset of the first byte at or after i that is not white space.
+func skipSpace(body []byte, i int) int {
+	for i < len(body) && isSpace(body[i]) {
 		i++
 	}
 	return i
 }
 
-// skipString skips the string whose opening quote is at i.
-func skipString(b []byte, i int) int {
-	for i++; i < len(b); {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// skipString returns the offset behind the string whose opening quote is at i, or -1 when
+// it does not end. The contents are not looked at: a quote ends the string unless an odd
+// number of backslashes stands before it, so that long texts pass at the speed of IndexByte.
+func skipString(body []byte, i int) int {
+	for j := i + 1; ; j++ {
+		k := bytes.IndexByte(body[j:], '"')
+		if k < 0 {
 			return -1
 		}
-		i += n + 1
-		back := 0
-		for j := i - 2; b[j] == '\\'; j-- {
-			back++
+		j += k
+		b := j
+		for b > i+1 && body[b-1] == '\\' {
+			b--
 		}
-		if back%2 == 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// skipValue skips the value that begins at i. Nested values are checked for balance only.
-func skipValue(b []byte, i int) int {
-	if i >= len(b) {
-		return -1
-	}
-	switch b[i] {
-	case '"':
-		return skipString(b, i)
-	case '{', '[':
-		return skipNested(b, i)
-	}
-	end := i
-	for end < len(b) && !delimiter(b[end]) {
-		end++
-	}
-	if end == i || !scalar(b[i:end]) {
-		return -1
-	}
-	return end
-}
-
-func delimiter(c byte) bool {
-	switch c {
-	case ',', ']', '}', ' ', '\n', '\r', '\t', '"', ':', '{', '[':
-		return true
-	}
-	return false
-}
-
-// scalar tells whether b is a literal or looks like a number.
-func scalar(b []byte) bool {
-	switch string(b) {
-	case "true", "false", "null":
-		return true
-	}
-	if b[0] != '-' && (b[0] < '0' || b[0] > '9') {
-		return false
-	}
-	for _, c := range b {
-		if (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
-			return false
+		if (j-b)%2 == 0 {
+			return j + 1
 		}
 	}
-	return true
 }
 
-// skipNested skips an object or array. It keeps its own stack, so that depth costs memory
-// (a byte a level) and never the process.
-func skipNested(b []byte, i int) int {
-	var room [64]byte
-	open := room[:0]
-	for i < len(b) {
-		switch c := b[i]; c {
+// skipValue returns the offset behind the value that begins at i. Objects and arrays are
+// checked for balance only: what they hold is the provider's business.
+func skipValue(body []byte, i int) (int, *fault) {
+	if i >= len(body) {
+		return i, &fault{i, "the body ends where a value belongs"}
+	}
+	switch c := body[i]; {
+	case c == '"':
+		end := skipString(body, i)
+		if end < 0 {
+			return i, &fault{i, "a string does not end"}
+		}
+		return end, nil
+	case c == '{' || c == '[':
+		return skipNested(body, i)
+	case c == 't':
+		return skipLiteral(body, i, "true")
+	case c == 'f':
+		return skipLiteral(body, i, "false")
+	case c == 'n':
+		return skipLiteral(body, i, "null")
+	case c == '-' || isDigit(c):
+		return skipNumber(body, i)
+	}
+	return i, &fault{i, "a value cannot begin here"}
+}
+
+// skipNested keeps the open brackets on an explicit stack: a body of a million of them
+// must cost memory in proportion, not a goroutine stack.
+func skipNested(body []byte, i int) (int, *fault) {
+	var few [64]byte
+	open := few[:0]
+	for i < len(body) {
+		switch c := body[i]; c {
 		case '"':
-			if i = skipString(b, i); i < 0 {
-				return -1
+			end := skipString(body, i)
+			if end < 0 {
+				return i, &fault{i, "a string does not end"}
 			}
+			i = end
 			continue
 		case '{', '[':
-			open = append(open, c+2) // '}' is '{'+2, ']' is '['+2
+			open = append(open, c)
 		case '}', ']':
-			if open[len(open)-1] != c {
-				return -1
+			// '{' and '}', '[' and ']' are each two apart in ASCII.
+			if open[len(open)-1] != c-2 {
+				return i, &fault{i, "a bracket closes another kind"}
 			}
-			if open = open[:len(open)-1]; len(open) == 0 {
-				return i + 1
+			open = open[:len(open)-1]
+			if len(open) == 0 {
+				return i + 1, nil
 			}
 		}
 		i++
 	}
-	return -1
+	return i, &fault{i, "the body ends inside a value"}
 }
 
-// Members calls yield with the raw key (with its quotes) and the value of each member of
-// the object at span, in order, until yield returns false. It returns false when the
-// object is malformed.
-func Members(b []byte, object Span, yield func(key, value Span) bool) bool {
-	i := skipSpace(b[:object.End], object.Start)
-	if i >= object.End || b[i] != '{' {
-		return false
+func skipLiteral(body []byte, i int, literal string) (int, *fault) {
+	end := i + len(literal)
+	if end > len(body) || string(body[i:end]) != literal {
+		return i, &fault{i, "a value is none of true, false and null"}
 	}
-	_, ok := members(b[:object.End], i, yield)
-	return ok
+	return end, nil
 }
 
-// members reads the object at i and returns the offset after it.
-func members(b []byte, i int, yield func(key, value Span) bool) (int, bool) {
-	i = skipSpace(b, i+1)
-	if i < len(b) && b[i] == '}' {
-		return i + 1, true
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func skipDigits(body []byte, i int) int {
+	for i < len(body) && isDigit(body[i]) {
+		i++
 	}
-	for i < len(b) && b[i] == '"' {
-		key := Span{Start: i, End: skipString(b, i)}
-		if key.End < 0 {
-			return i, false
-		}
-		if i = skipSpace(b, key.End); i >= len(b) || b[i] != ':' {
-			return i, false
-		}
-		value := Span{Start: skipSpace(b, i+1)}
-		if value.End = skipValue(b, value.Start); value.End < 0 {
-			return value.Start, false
-		}
-		if !yield(key, value) {
-			return value.End, true
-		}
-		if i = skipSpace(b, value.End); i >= len(b) {
-			return i, false
-		}
-		if b[i] == '}' {
-			return i + 1, true
-		}
-		if b[i] != ',' {
-			return i, false
-		}
-		i = skipSpace(b, i+1)
-	}
-	return i, false
+	return i
 }
 
-// Elements calls yield with each element of the array at span, as Members does.
-func Elements(b []byte, array Span, yield func(value Span) bool) bool {
-	b = b[:array.End]
-	i := skipSpace(b, array.Start)
-	if i >= len(b) || b[i] != '[' {
-		return false
+func skipNumber(body []byte, start int) (int, *fault) {
+	bad := &fault{start, "a number is malformed"}
+	i := start
+	if body[i] == '-' {
+		i++
 	}
-	if i = skipSpace(b, i+1); i < len(b) && b[i] == ']' {
-		return true
+	whole := i
+	i = skipDigits(body, i)
+	if i == whole || (body[whole] == '0' && i > whole+1) {
+		return start, bad
 	}
-	for i < len(b) {
-		value := Span{Start: i, End: skipValue(b, i)}
-		if value.End < 0 {
-			return false
+	if i < len(body) && body[i] == '.' {
+		fraction := i + 1
+		if i = skipDigits(body, fraction); i == fraction {
+			return start, bad
 		}
-		if !yield(value) {
-			return true
-		}
-		if i = skipSpace(b, value.End); i >= len(b) {
-			return false
-		}
-		if b[i] == ']' {
-			return true
-		}
-		if b[i] != ',' {
-			return false
-		}
-		i = skipSpace(b, i+1)
 	}
-	return false
+	if i < len(body) && (body[i] == 'e' || body[i] == 'E') {
+		i++
+		if i < len(body) && (body[i] == '+' || body[i] == '-') {
+			i++
+		}
+		exponent := i
+		if i = skipDigits(body, exponent); i == exponent {
+			return start, bad
+		}
+	}
+	return i, nil
 }
 
-// String decodes the JSON string at span; ok is false for another kind of value or a bad
-// escape. Lone surrogates and invalid UTF-8 become U+FFFD.
-func String(b []byte, span Span) (string, bool) {
-	raw := span.Of(b)
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
+// scanObject calls member for each member of the object whose brace is at i, until member
+// returns false, and returns the offset behind the object. Commas, colons and keys of this
+// object are checked strictly, values as skipValue does.
+func scanObject(body []byte, i int, member func(key, value Span) bool) (int, *fault) {
+	if i >= len(body) || body[i] != '{' {
+		return i, &fault{i, "an object belongs here"}
 	}
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && plain(inner) {
-		return string(inner), true
+	i = skipSpace(body, i+1)
+	if i < len(body) && body[i] == '}' {
+		return i + 1, nil
 	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", false
-	}
-	return s, true
-}
-
-// plain tells whether a string's inside can stand as it is.
-func plain(inner []byte) bool {
-	for _, c := range inner {
-		if c < ' ' {
-			return false
+	for {
+		if i >= len(body) || body[i] != '"' {
+			return i, &fault{i, "the name of a member belongs here"}
 		}
+		end := skipString(body, i)
+		if end < 0 {
+			return i, &fault{i, "a string does not end"}
+		}
+		key := Span{i, end}
+		i = skipSpace(body, end)
+		if i >= len(body) || body[i] != ':' {
+			return i, &fault{i, "a colon belongs here"}
+		}
+		i = skipSpace(body, i+1)
+		end, bad := skipValue(body, i)
+		if bad != nil {
+			return end, bad
+		}
+		if !member(key, Span{i, end}) {
+			return end, nil
+		}
+		i = skipSpace(body, end)
+		switch {
+		case i >= len(body):
+			return i, &fault{i, "the body ends inside an object"}
+		case body[i] == '}':
+			return i + 1, nil
+		case body[i] != ',':
+			return i, &fault{i, "a comma or a closing brace belongs here"}
+		}
+		i = skipSpace(body, i+1)
 	}
-	return utf8.Valid(inner)
 }
