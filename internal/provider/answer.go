@@ -49,7 +49,8 @@ func tailUsage(tail []byte, depth int) (t tokens, tier []byte, ok bool) {
 // tailMember returns the offset of a member's value that begins with first.
 func tailMember(tail []byte, name string, depth int, first byte) (int, bool) {
 	quoted := []byte(`"` + name + `"`)
-	for end := len(tail); ; {
+	end := len(tail)
+	for range 64 { // each look is linear in the tail: a text made to match often must not cost more
 		at := bytes.LastIndex(tail[:end], quoted)
 		if at < 0 {
 			return 0, false
@@ -69,33 +70,29 @@ func tailMember(tail []byte, name string, depth int, first byte) (int, bool) {
 			return value, true
 		}
 	}
+	return 0, false
 }
 
 // closes tells how many more objects and arrays close than open in the rest of a text; -1
 // if the text does not end with the last of them.
 func closes(rest []byte) int {
-	c := cursor{b: rest}
-	open, lowest := 0, 0
-	for c.i < len(c.b) {
-		ch := c.peek()
-		switch ch {
-		case 0:
-			return -lowest
+	c := cursor{b: trim(rest)}
+	depth, lowest, end := 0, 0, 0
+	for c.i < len(c.b) && !c.bad {
+		switch c.b[c.i] {
 		case '"':
 			c.text()
-			if c.bad {
-				return -1
-			}
 			continue
 		case '{', '[':
-			open++
+			depth++
 		case '}', ']':
-			open--
-			lowest = min(lowest, open)
+			if depth--; depth < lowest {
+				lowest, end = depth, c.i+1
+			}
 		}
 		c.i++
 	}
-	if open != lowest {
+	if c.bad || end != len(c.b) {
 		return -1
 	}
 	return -lowest
