@@ -11,7 +11,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-
 	"switchboard/internal/wire"
 )
 
