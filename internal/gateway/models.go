@@ -18,6 +18,9 @@ func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request) {
 	allow := "GET, HEAD"
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	id, isModel := strings.CutPrefix(r.URL.Path, "/v1/models/")
+	if !isModel {
+		id = ""
+	}
 	_, isData := g.operations[r.URL.Path]
 	switch {
 	case isData:

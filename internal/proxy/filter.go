@@ -29,6 +29,7 @@ type filter struct {
 	scratch   []byte
 	output    bool // output was seen
 	ended     bool // an error event was passed: nothing after it is
+	partial   bool // the input ended within an event
 	errorData []byte
 }
 
@@ -143,6 +144,7 @@ func (f *filter) close() ([]byte, provider.Mark) {
 	if f.ended {
 		return nil, 0
 	}
+	f.partial = f.partial || f.scanner.Partial() > 0
 	event, ok := f.scanner.Close()
 	var marks provider.Mark
 	if ok {

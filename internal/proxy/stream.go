@@ -136,7 +136,7 @@ func (a *Answer) endStream(w http.ResponseWriter, flusher http.Flusher, failure 
 		e.Message = "The provider's answer stopped: " + ending.Cause.Error() + "."
 	}
 	note := wire.StreamError(a.surface, e)
-	if a.filter.scanner.Partial() > 0 {
+	if a.filter.partial {
 		note = append([]byte("\n\n"), note...) // never glue it to a half line
 	}
 	a.send(w, flusher, note)
