@@ -14,10 +14,19 @@ const maxStandings = 1024
 func (s *state) indifferent(o Outcome) bool {
 	switch o.Class {
 	case OK, Request, ClientGone:
-		_, known := s.providers[o.Provider]
-		return !known
+	default:
+		return false
 	}
-	return false
+	r, known := s.providers[o.Provider]
+	if !known {
+		return true
+	}
+	for _, scope := range covering(o.Provider, o.KeyID, o.Model) {
+		if _, bad := r.standings[scope]; bad {
+			return false
+		}
+	}
+	return r.failures == 0 || o.Class == ClientGone
 }
 
 // apply is the whole state machine: what is known after an outcome at now (DESIGN 5,
