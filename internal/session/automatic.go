@@ -1,110 +1,134 @@
 package session
 
-import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"hash"
+import "switchboard/internal/wire"
 
-	"switchboard/internal/wire"
-)
-
-// maxOpening is how many messages may stand before the end of the first user turn.
+// maxOpening is how many messages the opening of a conversation may have.
 const maxOpening = 8
 
-// automatic names a session by the opening of its conversation, which clients resend
-// unchanged on every turn: user path, model, system context, tools and the messages through
-// the first user turn. ok is false when there is no user turn among the first messages.
-func automatic(r *wire.Request, userPath string) (id string, ok bool) {
-	if r.Surface == wire.Embeddings {
-		return "", false
+// maxPooled is the largest buffer in bytes that is kept for the next request.
+const maxPooled = 1 << 20
+
+// opens tells whether a surface's requests resend the opening of their conversation.
+func opens(s wire.Surface) bool {
+	return s == wire.Chat || s == wire.Responses || s == wire.Messages
+}
+
+// automatic is the id of the conversation that the request's opening begins: what stays
+// the same from turn to turn, whatever clients rewrite in it. Only the opening is read, not
+// the history behind it. false: there is no user turn in the first messages, or the opening
+// is not JSON.
+func (i *Identifier) automatic(r *wire.Request, userPath string) (string, bool) {
+	c := i.pool.Get().(*canonical) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	c.body, c.out, c.members, c.depth = r.Body, c.out[:0], c.members[:0], 0
+	id, ok := "", c.opening(r, userPath)
+	if ok {
+		id = digest("auto-", c.out)
 	}
-	o := opening{hash: sha256.New(), canonical: canonical{body: r.Body}}
-	o.text("user path", userPath)
-	o.text("model", r.Fields.Model)
-	o.system(r.Fields.System)
-	o.system(r.Fields.Instructions)
-	if r.Fields.Tools.Found() {
-		o.part("tools", r.Fields.Tools)
+	c.body = nil // the pool must not keep a body alive
+	if cap(c.out)+cap(c.scratch) <= maxPooled {
+		i.pool.Put(c)
 	}
-	list := r.Fields.Messages
-	if r.Surface == wire.Responses {
-		list = r.Fields.Input
+	return id, ok
+}
+
+// opening writes the canonical form of the request's opening: the parts in a fixed order,
+// each behind a letter that no value begins with.
+func (c *canonical) opening(r *wire.Request, userPath string) bool {
+	f := &r.Fields
+	c.text("switchboard opening 1")
+	c.text(userPath)
+	c.text(f.Model)
+	// Behind a response whose session is not known any more stands no opening, only a turn
+	// such as "go on": the response's id keeps different conversations apart.
+	if f.PreviousResponse != "" {
+		c.out = append(c.out, 'P')
+		c.text(f.PreviousResponse)
 	}
-	if !o.messages(list) {
-		return "", false
-	}
-	return "auto-" + hex.EncodeToString(o.hash.Sum(nil)[:16]), true
-}
-
-// opening hashes labelled, length-prefixed parts, so that no two openings read alike.
-type opening struct {
-	hash hash.Hash
-	canonical
-}
-
-func (o *opening) text(label, value string) {
-	o.write([]byte(label))
-	o.write([]byte(value))
-}
-
-func (o *opening) write(b []byte) {
-	var length [8]byte
-	binary.BigEndian.PutUint64(length[:], uint64(len(b)))
-	o.hash.Write(length[:]) //nolint:errcheck // a hash never fails
-	o.hash.Write(b)         //nolint:errcheck // a hash never fails
-}
-
-func (o *opening) part(label string, value wire.Span) {
-	o.write([]byte(label))
-	o.out = o.value(o.out[:0], value)
-	o.write(o.out)
-}
-
-// system takes the system context: a string, or blocks of which the billing header, which
-// is new on every request, is left out.
-func (o *opening) system(value wire.Span) {
-	if !value.Found() {
-		return
-	}
-	o.write([]byte("system"))
-	o.out = o.content(o.out[:0], value)
-	o.write(o.out)
-}
-
-// messages takes the messages through the first user turn and tells whether there was one.
-func (o *opening) messages(list wire.Span) bool {
-	if !list.Found() {
+	c.out = append(c.out, 'S')
+	if !c.context(f.System) {
 		return false
 	}
-	if o.body[list.Start] == '"' { // responses: a string is one user message
-		o.write([]byte("user"))
-		o.out = o.value(o.out[:0], list)
-		o.write(o.out)
+	c.out = append(c.out, 'I')
+	if !c.context(f.Instructions) {
+		return false
+	}
+	c.out = append(c.out, 'T')
+	if !c.tools(f.Tools) {
+		return false
+	}
+	c.out = append(c.out, 'M')
+	if r.Surface == wire.Responses {
+		return c.input(f.Input)
+	}
+	return c.messages(f.Messages)
+}
+
+// context writes a system prompt; nothing when it is absent, null or has no text.
+func (c *canonical) context(value wire.Span) bool {
+	if !value.Found() || c.body[value.Start] == 'n' {
 		return true
 	}
-	found, seen := false, 0
-	wire.Elements(o.body, list, func(message wire.Span) bool {
-		if seen++; seen > maxOpening {
+	_, ok := c.content(value.Start, systemMessage)
+	return ok
+}
+
+// tools writes the tools; nothing when there are none.
+func (c *canonical) tools(value wire.Span) bool {
+	if !value.Found() || c.body[value.Start] == 'n' {
+		return true
+	}
+	start := len(c.out)
+	_, ok := c.value(value.Start)
+	if string(c.out[start:]) == "[]" {
+		c.out = c.out[:start]
+	}
+	return ok
+}
+
+// input writes the input of the Responses surface, where a text is one user message.
+func (c *canonical) input(value wire.Span) bool {
+	if !value.Found() || c.body[value.Start] != '"' {
+		return c.messages(value)
+	}
+	c.out = append(c.out, '{')
+	c.text("content")
+	if _, ok := c.value(value.Start); !ok {
+		return false
+	}
+	c.text("role")
+	c.text("user")
+	c.out = append(c.out, '}')
+	return true
+}
+
+// messages writes the messages through the first user turn, and tells whether there is one.
+func (c *canonical) messages(array wire.Span) bool {
+	count, user, broken := 0, false, false
+	whole := wire.Elements(c.body, array, func(message wire.Span) bool {
+		if count++; count > maxOpening {
 			return false
 		}
-		role, content, rest := o.message(message)
-		switch role {
-		case "developer":
-			role = "system"
-		case "system", "user":
-		default:
-			role = "other " + role
-		}
-		o.write([]byte(role))
-		if content.Found() {
-			o.out = o.content(o.out[:0], content)
-			o.write(o.out)
-		}
-		o.out = append(o.out[:0], rest...)
-		o.write(o.out)
-		found = role == "user"
-		return !found
+		var kind kind
+		kind, user = c.kindOf(message)
+		_, ok := c.object(message.Start, kind)
+		broken = !ok
+		return ok && !user
 	})
-	return found
+	return whole && user && !broken
+}
+
+// kindOf reads a message's role ahead of its other members, which may stand before it.
+func (c *canonical) kindOf(message wire.Span) (kind kind, user bool) {
+	kind = otherMessage
+	wire.Members(c.body, message, func(key, value wire.Span) bool {
+		if !wire.Is(c.body, key, "role") {
+			return true
+		}
+		user = wire.Is(c.body, value, "user")
+		if wire.Is(c.body, value, "system") || wire.Is(c.body, value, "developer") {
+			kind = systemMessage
+		}
+		return false
+	})
+	return kind, user
 }

@@ -1,13 +1,28 @@
 package session
 
 import (
-	"encoding/json"
+	"fmt"
+	"net/http"
 	"strings"
 
 	"switchboard/internal/wire"
 )
 
-// builtinHeaders are the headers that known clients and gateways send, in order (DESIGN 4).
+// headerSource is a header that may name the session.
+type headerSource struct {
+	name      string // canonical
+	source    string
+	transform func(string) (string, bool) // nil: the value itself
+}
+
+// fieldSource is a body field that may name the session; value is "" when it is absent.
+type fieldSource struct {
+	source    string
+	value     func(*wire.Fields) string
+	transform func(string) (string, bool)
+}
+
+// builtinHeaders are what coding agents and other gateways send, most deliberate first.
 func builtinHeaders() []string {
 	return []string{
 		"X-Session-Id", "X-Claude-Code-Session-Id", "Session-Id", "Session_id",
@@ -16,7 +31,20 @@ func builtinHeaders() []string {
 	}
 }
 
-// credentialHeaders never name a session: the id is written into events and rows.
+// fieldSources are the body fields in order. To add one, add its row here and its member to
+// wire.Fields.
+func fieldSources() []fieldSource {
+	return []fieldSource{
+		{"body:metadata.user_id", func(f *wire.Fields) string { return f.MetadataUserID }, sessionUUID},
+		{"body:session_id", func(f *wire.Fields) string { return f.SessionID }, nil},
+		{"body:litellm_session_id", func(f *wire.Fields) string { return f.LitellmSessionID }, nil},
+		{"body:prompt_cache_key", func(f *wire.Fields) string { return f.PromptCacheKey }, nil},
+		{"body:conversation", func(f *wire.Fields) string { return f.Conversation }, nil},
+		{"body:conversation.id", func(f *wire.Fields) string { return f.ConversationID }, nil},
+	}
+}
+
+// credentialHeaders must never name a session: ids stand in rows, events and logs.
 func credentialHeaders() []string {
 	return []string{
 		"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Api-Key",
@@ -24,58 +52,56 @@ func credentialHeaders() []string {
 	}
 }
 
-// bodySource is a body field that may name the session.
-type bodySource struct {
-	source    string
-	transform string
-	value     func(*wire.Fields) string
-}
-
-// bodySources are the body fields, in order. Fields that are not strings read as empty.
-func bodySources() [6]bodySource {
-	return [6]bodySource{
-		{"body:metadata.user_id", SessionUUID, func(f *wire.Fields) string { return f.MetadataUserID }},
-		{"body:session_id", "", func(f *wire.Fields) string { return f.SessionID }},
-		{"body:litellm_session_id", "", func(f *wire.Fields) string { return f.LitellmSessionID }},
-		{"body:prompt_cache_key", "", func(f *wire.Fields) string { return f.PromptCacheKey }},
-		{"body:conversation", "", func(f *wire.Fields) string { return f.Conversation }},
-		{"body:conversation.id", "", func(f *wire.Fields) string { return f.ConversationID }},
+// headerSources puts the configured headers before the built-in ones. A configured header
+// replaces the built-in one of its name, or its transform could be got around.
+func headerSources(settings Settings, clientKeyHeaders []string) ([]headerSource, error) {
+	secret := make(map[string]bool)
+	for _, name := range append(credentialHeaders(), clientKeyHeaders...) {
+		secret[fold(name)] = true
 	}
-}
-
-// sessionUUID finds the session in Claude Code's user id: a JSON document's session_id, or
-// the UUID behind the last "_session_" of the legacy form. Anything else has none.
-func sessionUUID(value string) string {
-	value = strings.TrimSpace(value)
-	if strings.HasPrefix(value, "{") {
-		var document map[string]json.RawMessage
-		var id string
-		if json.Unmarshal([]byte(value), &document) != nil || json.Unmarshal(document["session_id"], &id) != nil {
-			return ""
+	var sources []headerSource
+	taken := make(map[string]bool)
+	for _, rule := range settings.Headers {
+		name := http.CanonicalHeaderKey(strings.TrimSpace(rule.Header))
+		if !isToken(name) {
+			return nil, fmt.Errorf("session header %q is not a valid header name", rule.Header)
 		}
-		return id
+		if secret[fold(name)] {
+			return nil, fmt.Errorf("session header %q carries a credential, which must not be stored as a session id", rule.Header)
+		}
+		source := headerSource{name: name, source: "header:" + strings.ToLower(name)}
+		switch rule.Transform {
+		case "":
+		case "session-uuid":
+			source.transform = sessionUUID
+		default:
+			return nil, fmt.Errorf("session header %q: unknown transform %q; the only one is %q", rule.Header, rule.Transform, "session-uuid")
+		}
+		taken[name] = true
+		sources = append(sources, source)
 	}
-	const mark = "_session_"
-	at := strings.LastIndex(value, mark)
-	if at < 0 || !isUUID(value[at+len(mark):]) {
-		return ""
+	if settings.BuiltinRules {
+		for _, name := range builtinHeaders() {
+			if !taken[name] && !secret[fold(name)] {
+				sources = append(sources, headerSource{name: name, source: "header:" + strings.ToLower(name)})
+			}
+		}
 	}
-	return value[at+len(mark):]
+	return sources, nil
 }
 
-func isUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return false
-			}
-		case c < '0' || c > '9' && c < 'A' || c > 'F' && c < 'a' || c > 'f':
+// fold makes names equal that some carriers treat as one: without case, and with - for _.
+func fold(name string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
+}
+
+// isToken tells whether name can be a header's (RFC 9110, 5.6.2).
+func isToken(name string) bool {
+	for _, c := range []byte(name) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
 			return false
 		}
 	}
-	return true
+	return name != ""
 }

@@ -2,14 +2,10 @@
 package session
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+	"sync"
 
 	"switchboard/internal/wire"
 )
@@ -27,64 +23,54 @@ type Rule struct {
 	Transform string // "" or "session-uuid"
 }
 
-// SessionUUID is the transform for Claude Code's metadata.user_id: the session_id of a JSON
-// document, or the UUID behind the legacy "_session_"; any other value is no match.
-const SessionUUID = "session-uuid"
-
 // Settings are the session rules of DESIGN 4.
 type Settings struct {
-	Enabled      bool
-	AutoDetect   bool
-	BuiltinRules bool // the header registry and the body fields
+	Enabled    bool
+	AutoDetect bool
+	// BuiltinRules turns on the built-in headers and body fields. Without them configured
+	// headers, previous_response_id (which states what is continued) and AutoDetect remain.
+	BuiltinRules bool
 	Headers      []Rule
-	MaxLength    int // bytes; 200
+	MaxLength    int // bytes; 0 means 200
 }
 
-// Identifier applies Settings. Immutable, safe for concurrent use.
+const (
+	defaultMaxLength = 200
+	// longestKey is what a store key may have at most: DynamoDB refuses hash keys above 2048
+	// bytes, and an id without a user path is its own key.
+	longestKey = 2048
+	// longestResponseID bounds previous_response_id, which gateways fill with routing
+	// data: far longer than session ids are.
+	longestResponseID = 1024
+)
+
+// Identifier applies Settings. Safe for concurrent use.
 type Identifier struct {
 	settings Settings
 	headers  []headerSource
+	fields   []fieldSource
+	pool     *sync.Pool // of *canonical
 }
 
 // New checks the settings: a rule that names a credential header, an invalid header name or
 // an unknown transform is an error that names it. clientKeyHeaders are further headers that
 // carry client keys.
 func New(settings Settings, clientKeyHeaders ...string) (*Identifier, error) {
-	i := &Identifier{settings: settings}
-	for _, rule := range settings.Headers {
-		if err := check(rule, clientKeyHeaders); err != nil {
-			return nil, err
-		}
-		i.headers = append(i.headers, source(rule.Header, rule.Transform))
+	if settings.MaxLength == 0 {
+		settings.MaxLength = defaultMaxLength
 	}
+	if settings.MaxLength < 1 || settings.MaxLength > longestKey {
+		return nil, fmt.Errorf("session ids of at most %d bytes: must be 1 to %d", settings.MaxLength, longestKey)
+	}
+	headers, err := headerSources(settings, clientKeyHeaders)
+	if err != nil {
+		return nil, err
+	}
+	i := &Identifier{settings: settings, headers: headers, pool: &sync.Pool{New: func() any { return new(canonical) }}}
 	if settings.BuiltinRules {
-		for _, name := range builtinHeaders() {
-			i.headers = append(i.headers, source(name, ""))
-		}
+		i.fields = fieldSources()
 	}
 	return i, nil
-}
-
-func check(rule Rule, clientKeyHeaders []string) error {
-	if !isHeaderName(rule.Header) {
-		return fmt.Errorf("session header %q is not a header name", rule.Header)
-	}
-	if rule.Transform != "" && rule.Transform != SessionUUID {
-		return fmt.Errorf("session header %s: unknown transform %q; use %q or none", rule.Header, rule.Transform, SessionUUID)
-	}
-	for _, name := range slices.Concat(credentialHeaders(), clientKeyHeaders) {
-		if strings.EqualFold(name, rule.Header) {
-			return fmt.Errorf("session header %s carries credentials and would write them into every routing event; use another header", rule.Header)
-		}
-	}
-	return nil
-}
-
-// isHeaderName tells whether name is a token of RFC 9110, which a header's name must be.
-func isHeaderName(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
-		return c <= ' ' || c >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
-	})
 }
 
 // Identify returns the request's session. resolve looks up the session in which a previous
@@ -94,71 +80,68 @@ func (i *Identifier) Identify(r *wire.Request, userPath string, resolve func(res
 	if !i.settings.Enabled {
 		return Identity{}
 	}
-	for _, h := range i.headers {
-		for _, value := range r.Header[h.name] {
-			if id, ok := i.accept(value, h.transform); ok {
-				return Identity{ID: id, Key: Scope(userPath, id), Source: h.source}
-			}
+	for k := range i.headers {
+		if id, ok := i.fromHeader(&i.headers[k], r.Header); ok {
+			return Identity{id, Scope(userPath, id), i.headers[k].source}
 		}
 	}
-	if i.settings.BuiltinRules {
-		for _, b := range bodySources() {
-			if id, ok := i.accept(b.value(&r.Fields), b.transform); ok {
-				return Identity{ID: id, Key: Scope(userPath, id), Source: b.source}
-			}
+	for k := range i.fields {
+		if id, ok := i.pick(i.fields[k].value(&r.Fields), i.fields[k].transform); ok {
+			return Identity{id, Scope(userPath, id), i.fields[k].source}
 		}
-		if previous := r.Fields.PreviousResponse; previous != "" && resolve != nil {
-			if identity, ok := resolve(Scope(userPath, previous)); ok {
+	}
+	if resolve != nil {
+		if response, ok := valid(r.Fields.PreviousResponse, longestResponseID); ok {
+			if identity, ok := resolve(Scope(userPath, response)); ok {
 				return identity
 			}
 		}
 	}
-	if i.settings.AutoDetect {
-		if id, ok := automatic(r, userPath); ok {
-			return Identity{ID: id, Key: Scope(userPath, id), Source: "auto"}
-		}
+	if !i.settings.AutoDetect || !opens(r.Surface) {
+		return Identity{}
 	}
-	return Identity{}
+	id, ok := i.automatic(r, userPath)
+	if !ok {
+		return Identity{}
+	}
+	return Identity{id, Scope(userPath, id), "auto"}
 }
 
-// accept returns the id in a value, if it is a valid one.
-func (i *Identifier) accept(value, transform string) (string, bool) {
+// fromHeader takes the first valid value of a header. Carriers that join repeated headers
+// with commas make "a, a" of a header sent twice with one value; any other comma is part
+// of the id, which is opaque text.
+func (i *Identifier) fromHeader(source *headerSource, header http.Header) (string, bool) {
+	for _, value := range header[source.name] {
+		if first, rest, joined := strings.Cut(value, ","); joined && repeats(first, rest) {
+			value = first
+		}
+		if id, ok := i.pick(value, source.transform); ok {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func repeats(first, rest string) bool {
+	first = strings.TrimSpace(first)
+	for value := range strings.SplitSeq(rest, ",") {
+		if strings.TrimSpace(value) != first {
+			return false
+		}
+	}
+	return true
+}
+
+// pick is the id in a source's value.
+func (i *Identifier) pick(value string, transform func(string) (string, bool)) (string, bool) {
 	if value == "" {
 		return "", false
 	}
-	if transform == SessionUUID {
-		value = sessionUUID(value)
+	if transform != nil {
+		var ok bool
+		if value, ok = transform(value); !ok {
+			return "", false
+		}
 	}
-	value = strings.TrimSpace(value)
-	if value == "" || len(value) > i.settings.MaxLength || !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
-		return "", false
-	}
-	return value, true
-}
-
-// Scope is the store key of an id: the id itself when userPath is empty, else scoped- and
-// 32 hex digits of SHA-256(user path, NUL, id). A user path has no NUL, so that two pairs
-// never meet in one key.
-func Scope(userPath, id string) string {
-	if userPath == "" {
-		return id
-	}
-	text := make([]byte, 0, len(userPath)+1+len(id))
-	text = append(append(append(text, userPath...), 0), id...)
-	sum := sha256.Sum256(text)
-	return "scoped-" + hex.EncodeToString(sum[:16])
-}
-
-// headerSource is a header that may name the session.
-type headerSource struct {
-	name      string // canonical
-	transform string
-	source    string
-}
-
-func source(header, transform string) headerSource {
-	return headerSource{
-		name: http.CanonicalHeaderKey(header), transform: transform,
-		source: "header:" + strings.ToLower(header),
-	}
+	return valid(value, i.settings.MaxLength)
 }
