@@ -63,13 +63,15 @@ func (s *Stream) readChat(data []byte) Mark {
 			c.skip()
 		}
 	}
-	if failed {
+	switch {
+	case failed:
 		return s.fail(data)
-	}
-	if usage && choices == 0 {
-		s.final = true
+	case c.bad:
+		return 0 // cut: the client cannot read it either
+	case usage && choices == 0:
 		mark |= UsageOnly
 	}
+	s.final = s.final || mark&(UsageOnly|End) != 0
 	return mark
 }
 
@@ -104,7 +106,6 @@ func (s *Stream) readChoices(c *cursor) (mark Mark, n int) {
 		ended = ended || finished
 	}
 	if ended && s.begun == s.finished {
-		s.final = true
 		mark |= End
 	}
 	return mark, n

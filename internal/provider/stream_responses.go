@@ -7,8 +7,10 @@ func (s *Stream) readResponses(name, data []byte) Mark {
 	kind := typeOf(name, data)
 	switch string(kind) {
 	case "response.completed", "response.incomplete":
+		if !s.takeResponse(data) {
+			return 0 // cut: the client cannot read it either
+		}
 		s.final = true
-		s.takeResponse(data)
 		return Output | End | Done
 	case "response.failed", "response.cancelled":
 		s.final = true
@@ -36,16 +38,14 @@ func (s *Stream) readResponses(name, data []byte) Mark {
 	return 0
 }
 
-// takeResponse reads what the response object of an event says.
-func (s *Stream) takeResponse(data []byte) {
+// takeResponse reads what the response object of an event says; false if it is cut.
+func (s *Stream) takeResponse(data []byte) bool {
 	c := cursor{b: data}
-	if !c.open('{') {
-		return
-	}
+	c.open('{')
 	for {
 		key, ok := c.key()
 		if !ok {
-			return
+			return !c.bad
 		}
 		if string(key) == "response" {
 			s.responseObject(&c)
