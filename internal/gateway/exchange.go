@@ -116,14 +116,14 @@ func (x *exchange) identify(ctx context.Context) {
 // that another request won is adopted and planned again with its pin.
 func (x *exchange) decide(ctx context.Context) (route.Decision, *wire.Error) {
 	model := x.request.Fields.Model
-	pins, known := x.g.Catalog.Pins(model)
+	pins, _ := x.g.Catalog.Pins(model)
 	if pins && x.identity.Key != "" {
 		ref := affinity.Ref{SessionKey: x.identity.Key, Model: model}
 		x.binding = x.g.binder.Lookup(ctx, ref, x.began, x.usable)
 	}
 	decision := x.plan()
 	switch {
-	case !decision.Known && !known:
+	case !decision.Known:
 		return decision, errUnknownModel(model)
 	case !decision.Served:
 		return decision, errWrongSurface(model, x.op.Surface)
