@@ -23,46 +23,58 @@ const (
 
 // openFile opens the write connection and the read connections, in this order.
 func openFile(ctx context.Context, path string, logger *slog.Logger) ([]*conn, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	// Twice, because another process may be putting aside the same file.
-	for range 2 {
-		seen, err := touchFile(path)
-		if err != nil {
-			return nil, err
-		}
-		conns, err := openConns(ctx, path, seen.Size() <= quickCheckMax)
-		if err == nil || !isCorrupt(err) {
-			return conns, err
-		}
-		aside, moveErr := moveAside(path, seen, time.Now())
-		if moveErr != nil {
-			return nil, fmt.Errorf("put aside a damaged database (%w): %w", err, moveErr)
-		}
-		logger.LogAttrs(ctx, slog.LevelError, "session database is damaged, starting a new one",
-			slog.String("path", path), slog.String("put_aside", aside), slog.Any("error", err))
+	unlock, err := lockDir(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
-	return openConns(ctx, path, false)
+	defer unlock()
+	conns, err := openOrMake(ctx, path)
+	if err == nil || !isCorrupt(err) {
+		return conns, err
+	}
+	if inUse(path) {
+		return nil, fmt.Errorf("damaged, and another process has it open: %w", err)
+	}
+	aside, moveErr := moveAside(path, time.Now())
+	if moveErr != nil {
+		return nil, fmt.Errorf("put aside a damaged database (%w): %w", err, moveErr)
+	}
+	logger.LogAttrs(ctx, slog.LevelError, "session database is damaged, starting a new one",
+		slog.String("path", path), slog.String("put_aside", aside), slog.Any("error", err))
+	return openOrMake(ctx, path)
+}
+
+func openOrMake(ctx context.Context, path string) ([]*conn, error) {
+	size, err := touchFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return openConns(ctx, path, size <= quickCheckMax)
 }
 
 // touchFile makes the file, readable by its owner only; SQLite gives its side files the
 // same mode. A file that exists is not opened: closing it again would drop every lock that
 // this process holds on it.
-func touchFile(path string) (os.FileInfo, error) {
+func touchFile(path string) (size int64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		info, err := os.Stat(path)
-		if err == nil && !info.Mode().IsRegular() {
-			err = errors.New("not a regular file")
-		}
-		return info, err
+	if err == nil {
+		return 0, f.Close()
 	}
-	if err != nil {
-		return nil, err
+	if !errors.Is(err, os.ErrExist) {
+		return 0, err
 	}
-	defer f.Close()
-	return f.Stat()
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, err
+	case !info.Mode().IsRegular():
+		return 0, errors.New("not a regular file")
+	}
+	return info.Size(), nil
 }
 
 // openConns opens the connections of one database, brings its tables up to date and looks
@@ -212,13 +224,9 @@ func probe(c *sqlite.Conn) error {
 	return nil
 }
 
-// moveAside renames the damaged file that seen describes, and its side files, and returns
-// the new name. An earlier damaged file is never overwritten. When the path names another
-// file by now, somebody else was faster and nothing is done.
-func moveAside(path string, seen os.FileInfo, now time.Time) (string, error) {
-	if current, err := os.Stat(path); err != nil || !os.SameFile(current, seen) {
-		return "", err
-	}
+// moveAside renames the damaged file and its side files, and returns the new name. An
+// earlier damaged file is never overwritten.
+func moveAside(path string, now time.Time) (string, error) {
 	aside, err := reserve(filepath.Join(filepath.Dir(path), putAside), now)
 	if err != nil {
 		return "", err
