@@ -175,6 +175,10 @@ func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
 		return a.clientGone(err)
 	}
 	if a.eof {
+		// Now, and not when the handler returns: the client need not wait for the books.
+		if flusher, ok := w.(http.Flusher); ok {
+			flusher.Flush()
+		}
 		return Ending{Class: health.OK}
 	}
 	tail := a.held
