@@ -11,8 +11,8 @@ import (
 // hidden or redacted. A larger event is neither a usage chunk nor worth the wait.
 const maxCarry = 16 << 10
 
-// shortTail is below what an unfinished event can be told by its beginning.
-const shortTail = 24
+// contentHead is how much of an event's beginning is searched for signs of content.
+const contentHead = 512
 
 // filter stands between upstream and client: it shows each event to the observer, takes
 // out the usage-only chunk that the client did not ask for, takes our key out of error
@@ -77,12 +77,16 @@ func (f *filter) feed(chunk []byte) ([]byte, provider.Mark) {
 		}
 	}
 	tail := chunk[begin:]
-	if f.mustCarry(tail) {
-		f.carry = append(f.carry, tail...)
+	if f.passed || len(f.carry)+len(tail) > maxCarry || len(f.carry) == 0 && (len(tail) == 0 || isContent(tail)) {
+		out = f.pass(out, tail, &copied)
+		f.passed = f.scanner.Partial() > 0
 		return f.keep(out, copied), all
 	}
-	out = f.pass(out, tail, &copied)
-	f.passed = f.passed || len(tail) > 0
+	if f.carry = append(f.carry, tail...); isContent(f.carry) {
+		out, copied = f.own(out, copied)
+		out = f.pass(out, nil, &copied)
+		f.passed = true
+	}
 	return f.keep(out, copied), all
 }
 
@@ -115,28 +119,16 @@ func (f *filter) keep(out []byte, copied bool) []byte {
 	return out
 }
 
-// mustCarry tells whether the unfinished event at the chunk's end has to wait.
-func (f *filter) mustCarry(tail []byte) bool {
-	if f.passed || len(tail) == 0 && len(f.carry) == 0 || len(f.carry)+len(tail) > maxCarry {
+// isContent tells whether an unfinished event can be passed at once: its beginning shows
+// that it brings content, so that it is neither an error nor a usage-only chunk. What does
+// not show is held back until the event ends, which costs the client nothing: it cannot
+// use half an event.
+func isContent(head []byte) bool {
+	head = head[:min(len(head), contentHead)]
+	if bytes.Contains(head, []byte("error")) || bytes.Contains(head, []byte("failed")) {
 		return false
 	}
-	if f.hide {
-		return true
-	}
-	head := tail
-	if len(f.carry) > 0 {
-		head = f.carry
-		if len(head) < shortTail {
-			head = append(bytes.Clone(head), tail[:min(len(tail), shortTail)]...)
-		}
-	}
-	return len(head) < shortTail || looksLikeError(head)
-}
-
-func looksLikeError(head []byte) bool {
-	head = head[:min(len(head), 256)]
-	return bytes.HasPrefix(head, []byte("event: error")) || bytes.HasPrefix(head, []byte("event:error")) ||
-		bytes.Contains(head, []byte(`"error"`))
+	return bytes.Contains(head, []byte(`"choices":[{`)) || bytes.Contains(head, []byte("_delta")) || bytes.Contains(head, []byte(".delta"))
 }
 
 // close ends the input and returns what was still carried.
@@ -151,12 +143,12 @@ func (f *filter) close() ([]byte, provider.Mark) {
 		marks = f.observer.Read(event)
 		f.output = f.output || marks&provider.Output != 0
 	}
-	out := f.carry
+	// Half an event may be half an error, whatever it says of itself.
+	out := provider.Redact(f.carry, f.keys)
 	f.carry = nil
 	switch {
 	case marks&provider.Error != 0:
 		f.errorData = append(f.errorData[:0], event.Data...)
-		out = provider.Redact(out, f.keys)
 		f.ended = true
 	case f.hide && !f.passed && marks&provider.UsageOnly != 0:
 		out = nil
