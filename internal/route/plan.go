@@ -32,7 +32,7 @@ func (c *Catalog) Plan(in Input) Decision {
 		}
 		d.Reason = ReasonFallback
 	}
-	d.Attempts = newWalk(o, &in).run()
+	d.Attempts = newWalk(o, in).run()
 	if len(d.Attempts) == 0 {
 		d.Reason = ReasonUnavailable
 	}

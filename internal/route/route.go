@@ -100,7 +100,7 @@ func (d Decision) More() []Attempt {
 	if d.offer == nil {
 		return nil
 	}
-	w := newWalk(d.offer, &d.in)
+	w := newWalk(d.offer, d.in)
 	w.skip(d.Attempts[0])
 	return w.run()
 }

@@ -7,7 +7,7 @@ import "switchboard/internal/health"
 // two allocations: the walk and the attempts.
 type walk struct {
 	offer    *offer
-	in       *Input
+	in       Input
 	attempts []Attempt
 
 	states []health.State // by slot
@@ -26,7 +26,7 @@ type walk struct {
 	}
 }
 
-func newWalk(o *offer, in *Input) *walk {
+func newWalk(o *offer, in Input) *walk {
 	w := &walk{offer: o, in: in}
 	w.order, w.prices, w.keys = w.room.order[:0], w.room.prices[:0], w.room.keys[:0]
 	w.states = w.room.states[:]
