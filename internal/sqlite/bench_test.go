@@ -115,17 +115,34 @@ func BenchmarkAddUsageRecord(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is what the store adds to the start of the process.
+// BenchmarkOpen is what the store adds to the start of the process, by the number of
+// events in the file: a small file is checked as a whole.
 func BenchmarkOpen(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "sessions.db")
-	b.ReportAllocs()
-	for b.Loop() {
-		db, err := Open(b.Context(), path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := db.Close(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+	for _, events := range []int{0, 200, 50_000} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "sessions.db")
+			db, err := Open(b.Context(), path, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := range events {
+				if err := db.Record(b.Context(), benchEvent(n)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := db.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				db, err := Open(b.Context(), path, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := db.Close(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -112,7 +112,7 @@ func TestFullQueueHoldsCallersBack(t *testing.T) {
 	db := open(t, path, nil)
 	raw := rawConn(t, path)
 	sql(t, raw, "BEGIN IMMEDIATE")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	accepted := 0
 	for {
@@ -232,7 +232,7 @@ func TestAfterClose(t *testing.T) {
 
 // Whoever gets nil from Record while Close runs finds the event in the file.
 func TestCloseBesideRecord(t *testing.T) {
-	for range 20 {
+	for range 4 {
 		path := filepath.Join(t.TempDir(), "sessions.db")
 		db, err := sqlite.Open(t.Context(), path, nil)
 		if err != nil {
