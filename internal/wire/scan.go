@@ -114,21 +114,17 @@ func skipDigits(body []byte, i int) int {
 }
 
 func skipNumber(body []byte, start int) (int, *fault) {
-	bad := &fault{start, "a number is malformed"}
 	i := start
 	if body[i] == '-' {
 		i++
 	}
 	whole := i
 	i = skipDigits(body, i)
-	if i == whole || (body[whole] == '0' && i > whole+1) {
-		return start, bad
-	}
+	ok := i > whole && (body[whole] != '0' || i == whole+1)
 	if i < len(body) && body[i] == '.' {
 		fraction := i + 1
-		if i = skipDigits(body, fraction); i == fraction {
-			return start, bad
-		}
+		i = skipDigits(body, fraction)
+		ok = ok && i > fraction
 	}
 	if i < len(body) && (body[i] == 'e' || body[i] == 'E') {
 		i++
@@ -136,9 +132,11 @@ func skipNumber(body []byte, start int) (int, *fault) {
 			i++
 		}
 		exponent := i
-		if i = skipDigits(body, exponent); i == exponent {
-			return start, bad
-		}
+		i = skipDigits(body, exponent)
+		ok = ok && i > exponent
+	}
+	if !ok {
+		return start, &fault{start, "a number is malformed"}
 	}
 	return i, nil
 }
