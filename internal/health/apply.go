@@ -114,7 +114,7 @@ func (r *record) degrade(settings Settings, scope Scope, o Outcome, now time.Tim
 	wait, asked := settings.wait(o, next.times)
 	running := was && old.active(now)
 	switch {
-	case o.Class == Unauthorized:
+	case o.Class == Unauthorized && o.KeyID != "":
 		next.forGood = true
 	case running && (old.forGood || !asked && !settings.longer(old, o, now)):
 		return
@@ -152,7 +152,7 @@ func (settings Settings) wait(o Outcome, times int) (wait time.Duration, asked b
 			return settings.SubscriptionRateLimit, false
 		}
 		return settings.RateLimit, false
-	case NoCredit:
+	case NoCredit, Unauthorized: // Unauthorized without a key: there is no text to change
 		return doubled(settings.NoCredit, settings.NoCreditMax, times), false
 	case Overloaded:
 		if o.RetryAfter > 0 {

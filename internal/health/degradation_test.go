@@ -261,6 +261,21 @@ func TestRefusedRequestProvesOnlyThatTheProviderAnswers(t *testing.T) {
 	}
 }
 
+// A provider without keys that answers 401 has nothing that could be changed: it is tried
+// again after the time of a key without credit.
+func TestUnauthorizedWithoutKeyIsNotForGood(t *testing.T) {
+	b := NewBoard(Defaults())
+	o := Outcome{Provider: "A", Model: "m1", Class: Unauthorized}
+	for _, want := range []time.Duration{time.Hour, 2 * time.Hour} {
+		now := start().Add(want)
+		b.Report(o, now)
+		got := b.View(now).Status("A", "", "m1")
+		if got.State != Degraded || !got.Until.Equal(now.Add(want)) {
+			t.Errorf("Status = %+v, want degraded for %v", got, want)
+		}
+	}
+}
+
 // Settings are taken as they are, odd ones too.
 func TestSettings(t *testing.T) {
 	settings := Defaults()

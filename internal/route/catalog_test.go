@@ -1,0 +1,56 @@
+package route
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"switchboard/internal/provider"
+	"switchboard/internal/wire"
+)
+
+func TestEntriesListPlainAndVirtualNamesSorted(t *testing.T) {
+	messages := upstream("N", "1", priced("m", 1), priced("own/n", 1))
+	messages.Surfaces = []wire.Surface{wire.Messages}
+	c := mustCatalog(t, []*provider.Provider{upstream("B", "1", priced("m", 1), priced("b", 1)), messages, upstream("any", "1")},
+		virtual("smart", "", "m"), virtual("b", "", "N/m"))
+	both := []wire.Surface{wire.Messages, wire.Chat, wire.Responses}
+	want := []Entry{
+		{"b", "switchboard", []wire.Surface{wire.Messages}}, // the virtual one, once
+		{"m", "switchboard", both},
+		{"own/n", "N", []wire.Surface{wire.Messages}},
+		{"smart", "switchboard", both},
+	}
+	if diff := cmp.Diff(want, c.Entries()); diff != "" {
+		t.Errorf("Entries (-want +got):\n%s", diff)
+	}
+	if got := mustCatalog(t, nil).Entries(); len(got) != 0 {
+		t.Errorf("Entries of nothing = %v", got)
+	}
+}
+
+func TestProvidersAreSorted(t *testing.T) {
+	var got []string
+	for _, p := range mustCatalog(t, []*provider.Provider{upstream("b", "1"), upstream("c", "1"), upstream("a", "1")}).Providers() {
+		got = append(got, p.Identity)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
+		t.Errorf("Providers (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfigured(t *testing.T) {
+	open := upstream("open", "")
+	open.NoAuth = true
+	blank := upstream("blank", "")
+	blank.Keys = []provider.Key{{ID: "1"}}
+	c := mustCatalog(t, []*provider.Provider{upstream("A", "k1 k2"), upstream("none", ""), open, blank})
+	for place, want := range map[[2]string]bool{
+		{"A", "k1"}: true, {"A", "k2"}: true, {"A", "k3"}: false, {"A", ""}: false, {"B", "k1"}: false,
+		{"none", ""}: false, {"open", ""}: true, {"open", "k1"}: false, {"blank", "1"}: false,
+	} {
+		if got := c.Configured(place[0], place[1]); got != want {
+			t.Errorf("Configured(%q) = %v, want %v", place, got, want)
+		}
+	}
+}
