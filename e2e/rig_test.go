@@ -1,0 +1,339 @@
+//go:build e2e
+
+// Package e2e proves switchboard from outside: real processes, real sockets, the official
+// SDKs, and the database read by another connection. `make test-e2e` sets up what it needs.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Keys of the rig. None of these texts may ever show up in a log or in the database.
+const (
+	clientKey = "ck-e2e-0123456789abcdef0123456789abcdef"
+	userPath  = "/team/e2e"
+)
+
+func upstreamKeys(name string) []string {
+	return []string{"sk-" + name + "-first-AAAABBBBCCCC", "sk-" + name + "-second-DDDDEEEEFFFF"}
+}
+
+// patience bounds every wait for a process; it is long because it only ends failing tests.
+const patience = 30 * time.Second
+
+// binaries are built once; the race detector watches the product too.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir := os.Getenv("E2E_BIN")
+	if dir == "" {
+		return "", errors.New("TestMain sets E2E_BIN")
+	}
+	for _, build := range [][]string{
+		{"build", "-race", "-o", dir + "/", "../cmd/switchboard"},
+		{"build", "-o", dir + "/", "./upstream"},
+	} {
+		if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go %s: %w\n%s", strings.Join(build, " "), err, out)
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "switchboard-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv("E2E_BIN", dir)
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// process is one running program of the rig.
+type process struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	address string
+	log     *lockedBuffer
+	exited  chan struct{}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start runs a program until the test ends. found takes the address out of a line of the
+// output, which is out's or, when out is nil, the program's standard error.
+func start(t *testing.T, useStdout bool, found func(line []byte) string, name string, args ...string) *process {
+	t.Helper()
+	dir, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: exec.Command(filepath.Join(dir, name), args...), log: &lockedBuffer{}, exited: make(chan struct{})}
+	p.cmd.Dir = t.TempDir() // no switchboard.yaml there
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.cmd.Dir}
+	reader, writer := io.Pipe()
+	p.cmd.Stdout, p.cmd.Stderr = io.Discard, io.MultiWriter(p.log, writer)
+	if useStdout {
+		p.cmd.Stdout, p.cmd.Stderr = writer, p.log
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() {
+		lines := bufio.NewReader(reader)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if at := found(line); at != "" {
+				address <- at
+				break
+			}
+			if err != nil {
+				break
+			}
+		}
+		io.Copy(io.Discard, lines)
+	}()
+	go func() {
+		p.cmd.Wait()
+		writer.Close()
+		close(p.exited)
+	}()
+	t.Cleanup(p.stop)
+	select {
+	case p.address = <-address:
+	case <-p.exited:
+		t.Fatalf("%s ended: %v\n%s", name, p.cmd.ProcessState, p.log)
+	case <-time.After(patience):
+		t.Fatalf("%s says no address\n%s", name, p.log)
+	}
+	return p
+}
+
+// signal sends a signal and waits for the end; it returns the exit code.
+func (p *process) signal(s syscall.Signal) int {
+	p.t.Helper()
+	p.cmd.Process.Signal(s)
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		p.cmd.Process.Kill()
+		p.t.Errorf("%s did not end within %v of %v\n%s", p.cmd.Path, patience, s, p.tail())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// tail is the end of the log, for a failing test.
+func (p *process) tail() string {
+	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+}
+
+func (p *process) stop() {
+	select {
+	case <-p.exited:
+	default:
+		p.signal(syscall.SIGTERM)
+	}
+	if log := p.log.String(); strings.Contains(log, "DATA RACE") || strings.Contains(log, `"msg":"panic"`) {
+		p.t.Errorf("%s: race or panic\n%s", p.cmd.Path, log)
+	}
+}
+
+// upstream is a running provider.
+type upstream struct {
+	*process
+	name string
+}
+
+func startUpstream(t *testing.T, name string) *upstream {
+	t.Helper()
+	p := start(t, true, func(line []byte) string { return strings.TrimSpace(string(line)) },
+		"upstream", "-name", name, "-keys", strings.Join(upstreamKeys(name), ","))
+	return &upstream{p, name}
+}
+
+// control replaces the upstream's behaviour with a JSON object.
+func (u *upstream) control(behaviour string) {
+	u.t.Helper()
+	response, err := http.Post("http://"+u.address+"/ctl", "application/json", strings.NewReader(behaviour))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != 200 {
+		u.t.Fatalf("ctl %s: %s", behaviour, response.Status)
+	}
+}
+
+// seen is one request as the upstream saw it.
+type seen struct {
+	Path, Key, Model, Body string
+	Stream, Cancelled      bool
+	Status                 int
+	Header                 http.Header
+}
+
+func (u *upstream) requests() []seen {
+	u.t.Helper()
+	response, err := http.Get("http://" + u.address + "/log")
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var list []seen
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		u.t.Fatal(err)
+	}
+	return list
+}
+
+// stack is switchboard with its providers: a and b speak OpenAI and serve the same models,
+// n speaks Anthropic, c is there to fail.
+type stack struct {
+	t          *testing.T
+	dir        string
+	a, b, n, c *upstream
+	boards     []*process
+}
+
+func newStack(t *testing.T) *stack {
+	t.Helper()
+	s := &stack{
+		t: t, dir: t.TempDir(),
+		a: startUpstream(t, "a"), b: startUpstream(t, "b"), n: startUpstream(t, "n"), c: startUpstream(t, "c"),
+	}
+	digest := sha256.Sum256([]byte(clientKey))
+	replace := []string{"{{DIGEST}}", hex.EncodeToString(digest[:]), "{{USER_PATH}}", userPath}
+	for _, u := range s.upstreams() {
+		keys := upstreamKeys(u.name)
+		replace = append(replace, "{{"+u.name+"}}", "http://"+u.address+"/v1",
+			"{{"+u.name+" keys}}", fmt.Sprintf("[{id: one, key: %s}, {id: two, key: %s}]", keys[0], keys[1]))
+	}
+	template, err := os.ReadFile("testdata/switchboard.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.path("switchboard.yaml"), []byte(strings.NewReplacer(replace...).Replace(string(template))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.checkSecrets)
+	return s
+}
+
+func (s *stack) upstreams() []*upstream  { return []*upstream{s.a, s.b, s.n, s.c} }
+func (s *stack) path(name string) string { return filepath.Join(s.dir, name) }
+func (s *stack) provider(p string) *upstream {
+	s.t.Helper()
+	for _, u := range s.upstreams() {
+		if u.name == p {
+			return u
+		}
+	}
+	s.t.Fatalf("no provider %q", p)
+	return nil
+}
+
+// board starts one more switchboard on the stack's database.
+func (s *stack) board() *process {
+	s.t.Helper()
+	p := start(s.t, false, listening, "switchboard", "serve",
+		"--config", s.path("switchboard.yaml"), "--session-db", s.path("sessions.db"), "--listen", "127.0.0.1:0")
+	s.boards = append(s.boards, p)
+	waitHealthy(s.t, p)
+	return p
+}
+
+func listening(line []byte) string {
+	var entry struct{ Msg, Address string }
+	if json.Unmarshal(line, &entry) != nil || entry.Msg != "listening" {
+		return ""
+	}
+	return entry.Address
+}
+
+func waitHealthy(t *testing.T, p *process) {
+	t.Helper()
+	eventually(t, "/health of "+p.address, func() bool {
+		response, err := http.Get("http://" + p.address + "/health")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+// eventually waits for what another process does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: did not happen within %v", what, patience)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// checkSecrets looks for any key in what the processes have left: logs and database.
+func (s *stack) checkSecrets() {
+	var secrets []string
+	for _, u := range s.upstreams() {
+		secrets = append(secrets, upstreamKeys(u.name)...)
+	}
+	secrets = append(secrets, clientKey)
+	left := map[string]string{}
+	for _, p := range s.boards {
+		left["log of "+p.address] = p.log.String()
+	}
+	files, _ := filepath.Glob(s.path("sessions.db*"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			left[file] = string(text)
+		}
+	}
+	for where, text := range left {
+		for _, secret := range secrets {
+			if at := strings.Index(text, secret); at >= 0 {
+				s.t.Errorf("a key is in %s: …%s…", where, text[max(0, at-60):at])
+			}
+		}
+	}
+}
