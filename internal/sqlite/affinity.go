@@ -13,6 +13,8 @@ import (
 func (db *DB) Lookup(ctx context.Context, ref affinity.Ref, now time.Time) (affinity.Pin, error) {
 	var pin affinity.Pin
 	var state pinState
+	// Asked before the row is: what is no longer pending then is in the row.
+	last, queued := db.usage.get(ref)
 	err := db.read(ctx, func(c *conn) (err error) {
 		pin, state, err = c.pin(ref, now, &db.malformed, db.logger)
 		return err
@@ -22,6 +24,9 @@ func (db *DB) Lookup(ctx context.Context, ref affinity.Ref, now time.Time) (affi
 		return affinity.Pin{}, fmt.Errorf("sqlite: lookup %q: %w", ref.SessionKey, err)
 	case state != pinLive:
 		return affinity.Pin{}, affinity.ErrNotFound
+	}
+	if queued {
+		pin.LastInputTokens = last.usage.InputTokens // what a switch would resend
 	}
 	return pin, nil
 }

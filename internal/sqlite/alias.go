@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -22,22 +21,15 @@ FROM response_alias WHERE response_id = ?1`
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
 )
 
-// pendingAliases are those still in the queue: the next request of a fast client asks for
-// its alias before it is written.
-type pendingAliases struct {
-	mu   sync.Mutex
-	byID map[string]*aliasWrite
-}
-
 // PutAlias implements affinity.Aliases. It returns when the alias is queued.
 func (db *DB) PutAlias(ctx context.Context, a affinity.Alias) error {
 	err := ctx.Err()
 	if err == nil {
 		a.ExpiresAt = second(a.ExpiresAt)
 		entry := &aliasWrite{alias: a}
-		before := db.aliases.put(entry)
+		before := db.aliases.put(a.ResponseID, entry)
 		if err = db.enqueue(ctx, entry); err != nil {
-			db.aliases.remove(entry, before)
+			db.aliases.remove(a.ResponseID, entry, before)
 		}
 	}
 	if err != nil {
@@ -48,8 +40,11 @@ func (db *DB) PutAlias(ctx context.Context, a affinity.Alias) error {
 
 // LookupAlias implements affinity.Aliases.
 func (db *DB) LookupAlias(ctx context.Context, responseID string, now time.Time) (affinity.Alias, error) {
-	a, found := db.aliases.get(responseID)
-	if !found {
+	var a affinity.Alias
+	entry, found := db.aliases.get(responseID)
+	if found {
+		a = entry.alias
+	} else {
 		err := db.read(ctx, func(c *conn) (err error) {
 			a, found, err = c.alias(responseID)
 			return err
@@ -111,7 +106,7 @@ func (w *aliasWrite) apply(c *conn) error {
 }
 
 func (w *aliasWrite) settle(db *DB, err error) {
-	db.aliases.remove(w, nil)
+	db.aliases.remove(w.alias.ResponseID, w, nil)
 	if err != nil {
 		db.logger.LogAttrs(context.Background(), slog.LevelError, "undelivered_alias",
 			slog.Any("alias", w.alias), slog.Any("error", err))
@@ -120,37 +115,3 @@ func (w *aliasWrite) settle(db *DB, err error) {
 
 func (w *aliasWrite) waiting() bool { return false }
 func (w *aliasWrite) at() time.Time { return time.Time{} }
-
-// put makes w the pending alias of its response and returns the one before.
-func (p *pendingAliases) put(w *aliasWrite) (before *aliasWrite) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byID == nil {
-		p.byID = make(map[string]*aliasWrite)
-	}
-	before = p.byID[w.alias.ResponseID]
-	p.byID[w.alias.ResponseID] = w
-	return before
-}
-
-func (p *pendingAliases) get(responseID string) (affinity.Alias, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w := p.byID[responseID]; w != nil {
-		return w.alias, true
-	}
-	return affinity.Alias{}, false
-}
-
-// remove takes w out unless a later one has taken its place.
-func (p *pendingAliases) remove(w, before *aliasWrite) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.byID[w.alias.ResponseID] != w:
-	case before != nil:
-		p.byID[w.alias.ResponseID] = before
-	default:
-		delete(p.byID, w.alias.ResponseID)
-	}
-}

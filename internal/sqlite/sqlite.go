@@ -48,7 +48,8 @@ type DB struct {
 
 	closeCalled atomic.Bool
 
-	aliases   pendingAliases
+	aliases   pending[string, *aliasWrite]
+	usage     pending[affinity.Ref, *usageWrite] // of requests with input
 	malformed onceRows
 }
 

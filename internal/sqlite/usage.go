@@ -24,7 +24,14 @@ WHERE session_id = ?1 AND model_name = ?2 AND typeof(expires_at) = 'integer' AND
 func (db *DB) AddUsage(ctx context.Context, ref affinity.Ref, usage affinity.Usage, now time.Time, idle time.Duration) error {
 	err := ctx.Err()
 	if err == nil {
-		err = db.enqueue(ctx, &usageWrite{ref: ref, usage: usage, now: now, idle: idle})
+		entry := &usageWrite{ref: ref, usage: usage, now: now, idle: idle}
+		var before *usageWrite
+		if usage.InputTokens > 0 {
+			before = db.usage.put(ref, entry)
+		}
+		if err = db.enqueue(ctx, entry); err != nil {
+			db.usage.remove(ref, entry, before)
+		}
 	}
 	return wrap("add usage", ref, err)
 }
@@ -51,6 +58,7 @@ func (u *usageWrite) apply(c *conn) error {
 }
 
 func (u *usageWrite) settle(db *DB, err error) {
+	db.usage.remove(u.ref, u, nil)
 	if err == nil {
 		return
 	}
