@@ -141,7 +141,7 @@ func (x *exchange) plan() route.Decision {
 	return x.g.Catalog.Plan(route.Input{
 		Model: x.request.Fields.Model, Surface: x.op.Surface, SessionKey: x.identity.Key,
 		Pin: x.binding.Pin(), Home: x.home, Health: x.g.Board.View(x.began),
-		EstimatedInput: int64(len(x.request.Body)) / bytesPerToken, Draw: x.g.draw,
+		EstimatedInput: int64(len(x.request.Body)) / bytesPerToken, Draw: x.draw,
 	})
 }
 
@@ -157,7 +157,15 @@ func (x *exchange) target(a route.Attempt) affinity.Target {
 	return affinity.Target{Provider: a.Provider.Identity, KeyID: a.Key.ID, Model: a.Model.Upstream, Surface: string(x.op.Surface)}
 }
 
-// draw returns the next number of a rotation.
+// draw returns the next number of a rotation. What is not billed has rotations of its own:
+// a count_tokens before each first turn would else take every second place.
+func (x *exchange) draw(rotation string) uint64 {
+	if !x.op.Billed {
+		rotation = "unbilled:" + rotation
+	}
+	return x.g.draw(rotation)
+}
+
 func (g *Gateway) draw(rotation string) uint64 {
 	counter, ok := g.rotations.Load(rotation)
 	if !ok {

@@ -41,14 +41,14 @@ func (x *exchange) nothingLeft(decision route.Decision, failures []failed) *wire
 	}
 	for _, out := range decision.Excluded {
 		switch out.Reason {
-		case "degraded":
+		case route.OutDegraded:
 			wait := time.Duration(0)
 			if !out.Status.Until.IsZero() {
 				wait = out.Status.Until.Sub(now)
 			}
 			add(wire.Detail{Provider: out.Provider, KeyID: out.KeyID, Model: out.Model, Reason: string(out.Status.Class)}, out.Status.Class, wait)
-		case "no_key":
-			add(wire.Detail{Provider: out.Provider, Model: out.Model, Reason: "no_key"}, health.Unauthorized, 0)
+		case route.OutNoKey:
+			add(wire.Detail{Provider: out.Provider, Model: out.Model, Reason: route.OutNoKey}, health.Unauthorized, 0)
 		}
 	}
 	x.event.Outcome = record.OutcomeUpstreamError
@@ -60,6 +60,9 @@ func (x *exchange) nothingLeft(decision route.Decision, failures []failed) *wire
 		e.RetryAfter = int((soonest + time.Second - 1) / time.Second)
 	}
 	switch {
+	case x.home != nil:
+		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "api_error", "previous_response_unavailable"
+		e.Message = "The provider that holds previous_response_id is not available; only it can continue from there. Try again later."
 	case len(details) == 0:
 		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "api_error", "unavailable"
 		e.Message = "Every provider of this model is on trial after a failure; try again in a moment."
@@ -72,9 +75,6 @@ func (x *exchange) nothingLeft(decision route.Decision, failures []failed) *wire
 		e.Status, e.Type, e.Code = http.StatusBadGateway, "api_error", "provider_credentials"
 		e.Message = "Every provider of this model refused the gateway's own credentials. Your key is not at fault."
 		e.RetryAfter = 0
-	case x.home != nil:
-		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "api_error", "previous_response_unavailable"
-		e.Message = "The provider that holds previous_response_id is not available; only it can continue from there. Try again later."
 	default:
 		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "api_error", "unavailable"
 		e.Message = fmt.Sprintf("No provider could serve %q.", x.request.Fields.Model)
@@ -103,7 +103,7 @@ func degraded(d route.Decision) []string {
 	var list []string
 	seen := map[string]bool{}
 	for _, out := range d.Excluded {
-		if out.Reason == "degraded" && !seen[out.Provider] {
+		if out.Reason == route.OutDegraded && !seen[out.Provider] {
 			seen[out.Provider] = true
 			list = append(list, out.Provider)
 		}
