@@ -27,9 +27,9 @@ func (db *DB) PutAlias(ctx context.Context, a affinity.Alias) error {
 	if err == nil {
 		a.ExpiresAt = second(a.ExpiresAt)
 		entry := &aliasWrite{alias: a}
-		before := db.aliases.put(a.ResponseID, entry)
+		db.aliases.put(a.ResponseID, entry)
 		if err = db.enqueue(ctx, entry); err != nil {
-			db.aliases.remove(a.ResponseID, entry, before)
+			db.aliases.remove(a.ResponseID, entry)
 		}
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *aliasWrite) apply(c *conn) error {
 }
 
 func (w *aliasWrite) settle(db *DB, err error) {
-	db.aliases.remove(w.alias.ResponseID, w, nil)
+	db.aliases.remove(w.alias.ResponseID, w)
 	if err != nil {
 		db.logger.LogAttrs(context.Background(), slog.LevelError, "undelivered_alias",
 			slog.Any("alias", w.alias), slog.Any("error", err))

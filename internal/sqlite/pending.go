@@ -1,44 +1,48 @@
 package sqlite
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // pending finds the newest write of a key that is still in the queue: the next request of
 // a fast client asks for it before it is committed. The zero pending is empty.
-type pending[K comparable, W comparable] struct {
+type pending[K, W comparable] struct {
 	mu    sync.Mutex
-	byKey map[K]W
+	byKey map[K][]W // in the order they were put
 }
 
-// put makes w the pending write of key and returns the one before, or zero.
-func (p *pending[K, W]) put(key K, w W) (before W) {
+// put makes w the newest pending write of key.
+func (p *pending[K, W]) put(key K, w W) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.byKey == nil {
-		p.byKey = make(map[K]W)
+		p.byKey = make(map[K][]W)
 	}
-	before = p.byKey[key]
-	p.byKey[key] = w
-	return before
+	p.byKey[key] = append(p.byKey[key], w)
 }
 
 func (p *pending[K, W]) get(key K) (w W, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w, found = p.byKey[key]
-	return w, found
+	if queued := p.byKey[key]; len(queued) > 0 {
+		return queued[len(queued)-1], true
+	}
+	return w, false
 }
 
-// remove takes w out, unless a later one has taken its place; before, if it is not zero,
-// is pending again.
-func (p *pending[K, W]) remove(key K, w, before W) {
+// remove takes w out: it is committed, or found no place in the queue. One that is not
+// there is fine.
+func (p *pending[K, W]) remove(key K, w W) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var none W
+	queued := p.byKey[key]
+	i := slices.Index(queued, w)
 	switch {
-	case p.byKey[key] != w:
-	case before != none:
-		p.byKey[key] = before
-	default:
+	case i < 0:
+	case len(queued) == 1:
 		delete(p.byKey, key)
+	default:
+		p.byKey[key] = slices.Delete(queued, i, i+1)
 	}
 }

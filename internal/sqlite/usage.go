@@ -25,12 +25,11 @@ func (db *DB) AddUsage(ctx context.Context, ref affinity.Ref, usage affinity.Usa
 	err := ctx.Err()
 	if err == nil {
 		entry := &usageWrite{ref: ref, usage: usage, now: now, idle: idle}
-		var before *usageWrite
 		if usage.InputTokens > 0 {
-			before = db.usage.put(ref, entry)
+			db.usage.put(ref, entry)
 		}
 		if err = db.enqueue(ctx, entry); err != nil {
-			db.usage.remove(ref, entry, before)
+			db.usage.remove(ref, entry)
 		}
 	}
 	return wrap("add usage", ref, err)
@@ -58,7 +57,7 @@ func (u *usageWrite) apply(c *conn) error {
 }
 
 func (u *usageWrite) settle(db *DB, err error) {
-	db.usage.remove(u.ref, u, nil)
+	db.usage.remove(u.ref, u)
 	if err == nil {
 		return
 	}
