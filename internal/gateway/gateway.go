@@ -136,7 +136,11 @@ func (x *exchange) finish(ctx context.Context) {
 	if err := x.binding.Err(); err != nil {
 		x.g.Logger.WarnContext(ctx, "affinity store fault", slog.String("request_id", x.event.RequestID), slog.Any("cause", err))
 	}
-	x.g.Logger.LogAttrs(ctx, slog.LevelInfo, "request", slog.Any("event", &x.event), slog.String("cause", x.cause))
+	line := []slog.Attr{slog.Any("event", &x.event), slog.String("cause", x.cause)}
+	if x.cause == "" {
+		line = line[:1]
+	}
+	x.g.Logger.LogAttrs(ctx, slog.LevelInfo, "request", line...)
 	if err := x.g.Recorder.Record(ctx, &x.event); err != nil {
 		x.g.Logger.ErrorContext(ctx, "undelivered routing event", slog.Any("undelivered_event", &x.event), slog.Any("cause", err))
 	}
