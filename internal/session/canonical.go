@@ -13,7 +13,8 @@ import (
 // members sorted, no white space, no cache_control.
 //
 //	s<length, 4 bytes><text>   string, and the name of a member
-//	n<length, 4 bytes><text>   number by its literal text, true, false, null
+//	n<length, 4 bytes><text>   number by its literal text, true, false, null; and any value
+//	                           below maxDepth as it is spelled
 //	[<value>…]                 array
 //	{<name><value>…}           object
 type canonical struct {
@@ -36,8 +37,8 @@ const (
 	systemMessage
 )
 
-// maxDepth bounds the recursion. A deeper opening gets no automatic session; no schema
-// that a provider accepts is a tenth as deep.
+// maxDepth bounds the recursion. What lies deeper counts as it is spelled; no schema that a
+// provider accepts is a tenth as deep.
 const maxDepth = 100
 
 const (
@@ -72,10 +73,11 @@ func (c *canonical) value(i int) (int, bool) {
 	if i >= len(c.body) {
 		return i, false
 	}
-	switch c.body[i] {
-	case '{':
+	switch {
+	case c.depth == maxDepth:
+	case c.body[i] == '{':
 		return c.object(i, plain)
-	case '[':
+	case c.body[i] == '[':
 		return c.array(i, func(i int) (int, bool) { return c.value(i) })
 	}
 	value, ok := wire.Value(c.body, i)
@@ -93,9 +95,7 @@ func (c *canonical) value(i int) (int, bool) {
 
 // array writes an array with each element written by element.
 func (c *canonical) array(i int, element func(int) (int, bool)) (int, bool) {
-	if c.depth++; c.depth > maxDepth {
-		return i, false
-	}
+	c.depth++
 	c.out = append(c.out, '[')
 	i = wire.Space(c.body, i+1)
 	if i < len(c.body) && c.body[i] == ']' {
@@ -135,9 +135,7 @@ func (c *canonical) object(i int, kind kind) (int, bool) {
 	if i >= len(c.body) || c.body[i] != '{' {
 		return i, false
 	}
-	if c.depth++; c.depth > maxDepth {
-		return i, false
-	}
+	c.depth++
 	c.out = append(c.out, '{')
 	first := len(c.members)
 	i = wire.Space(c.body, i+1)

@@ -72,10 +72,10 @@ func headerSources(settings Settings, clientKeyHeaders []string) ([]headerSource
 		source := headerSource{name: name, source: "header:" + strings.ToLower(name)}
 		switch rule.Transform {
 		case "":
-		case "session-uuid":
+		case SessionUUID:
 			source.transform = sessionUUID
 		default:
-			return nil, fmt.Errorf("session header %q: unknown transform %q; the only one is %q", rule.Header, rule.Transform, "session-uuid")
+			return nil, fmt.Errorf("session header %q: unknown transform %q; the only one is %q", rule.Header, rule.Transform, SessionUUID)
 		}
 		taken[name] = true
 		sources = append(sources, source)

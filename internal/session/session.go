@@ -20,8 +20,12 @@ type Identity struct {
 // Rule is a configured header source.
 type Rule struct {
 	Header    string // canonical or not; matched without case
-	Transform string // "" or "session-uuid"
+	Transform string // "" or SessionUUID
 }
+
+// SessionUUID is the transform for the user ids of coding agents, which carry a session: the
+// session_id of a JSON document, or the UUID behind _session_. Other values are no match.
+const SessionUUID = "session-uuid"
 
 // Settings are the session rules of DESIGN 4.
 type Settings struct {
