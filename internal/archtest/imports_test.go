@@ -1,0 +1,204 @@
+package archtest
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "switchboard/"
+
+// ring says how far out a package lies: it may import only what its row names.
+type ring string
+
+const (
+	domain  ring = "domain"  // knows no technology
+	adapter ring = "adapter" // one technology, against the contracts
+	edge    ring = "edge"    // configuration: yields what the domain takes
+	support ring = "support" // only tests import it
+)
+
+// row is what one internal package may import of this module, directly, and why.
+type row struct {
+	ring    ring
+	imports string
+	outside string // modules outside the standard library
+	why     string
+}
+
+// table is STYLE's, with its deviations. It is the whole list: a package that is not here
+// has no place yet.
+func table() map[string]row {
+	return map[string]row{
+		"wire":     {domain, "", "", "bytes come first; whoever reads them must not know who decides"},
+		"sse":      {domain, "", "", "splitting a stream is the same for every vendor"},
+		"auth":     {domain, "", "", "who may call is decided before anything else is known"},
+		"health":   {domain, "", "", "outcomes in, degradations out; no vendor, no transport"},
+		"record":   {domain, "", "", "everybody writes events; they depend on nobody"},
+		"affinity": {domain, "", "", "the contract that stores keep must not know what is stored behind it, or who asks"},
+		"session":  {domain, "wire", "", "a pure function of the request"},
+		"provider": {domain, "wire sse health", "charm.land/catwalk", "a vendor's answers become classes of health; the catalog gives prices"},
+		"route":    {domain, "wire affinity health provider", "", "a pure function of request, pin, health and prices: no I/O to import"},
+		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
+		"gateway":  {domain, "wire session route affinity health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
+
+		"config": {edge, "auth health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
+
+		"sqlite": {adapter, "affinity record", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
+		"mem":    {adapter, "affinity record", "", "one technology against the contracts, never another adapter"},
+
+		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
+		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
+		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},
+		"archtest":              {support, "", "", "reads the source, links none of it"},
+	}
+}
+
+// technologies may not be reached from the domain, however indirectly. A name that ends
+// in a slash stands for all below it.
+func technologies() map[string]string {
+	return map[string]string{
+		"github.com/aws/":        "a DynamoDB type must never reach a strategy",
+		"zombiezen.com/":         "a database driver belongs to its adapter",
+		"modernc.org/":           "a database driver belongs to its adapter",
+		"database/sql":           "a database driver belongs to its adapter",
+		"net/http/httputil":      "its copy loop hides how a stream ended",
+		"html/template":          "pages belong to the admin plane",
+		"github.com/goccy/":      "the domain takes values, not configuration",
+		"github.com/alecthomas/": "the domain takes values, not flags",
+	}
+}
+
+// listed is what `go list` says of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+	Standard   bool
+	Module     *struct{ Path string }
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports,Deps,Standard,Module", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); decoder.More(); {
+		var one listed
+		if err := decoder.Decode(&one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// TestImports holds every package to its row, and its row to the rings.
+func TestImports(t *testing.T) {
+	all := list(t)
+	outside := map[string]string{} // import path -> module, of what is not the standard library
+	for _, p := range all {
+		if !p.Standard && p.Module != nil {
+			outside[p.ImportPath] = p.Module.Path
+		}
+	}
+	rows := table()
+	seen := map[string]bool{}
+	for _, p := range all {
+		name, internal := strings.CutPrefix(p.ImportPath, module+"internal/")
+		if !internal {
+			continue
+		}
+		seen[name] = true
+		row, known := rows[name]
+		if !known {
+			t.Errorf("%s is not in the table: give it a row, with its ring and the reason for its imports", name)
+			continue
+		}
+		for _, fault := range row.faults(name, p, rows, outside) {
+			t.Error(fault)
+		}
+	}
+	for name := range rows {
+		if !seen[name] && name != "archtest" && !strings.HasPrefix(name, "upstreamtest") {
+			t.Errorf("%s is in the table but not in the module", name)
+		}
+	}
+}
+
+func (r row) faults(name string, p listed, rows map[string]row, outside map[string]string) (faults []string) {
+	fault := func(parts ...string) { faults = append(faults, name+strings.Join(parts, "")) }
+	for _, path := range p.Imports {
+		mine, internal := strings.CutPrefix(path, module+"internal/")
+		switch {
+		case internal && !slices.Contains(strings.Fields(r.imports), mine):
+			fault(" imports ", mine, "; it may import [", r.imports, "]: ", r.why)
+		case internal && rows[mine].ring == adapter:
+			fault(" imports the adapter ", mine, "; only a main wires adapters")
+		case internal && rows[mine].ring == support && r.ring != support:
+			fault(" imports ", mine, ", which is for tests only")
+		case !internal && strings.HasPrefix(path, module):
+			fault(" imports ", path, ": nothing calls back up")
+		case !internal && outside[path] != "" && !isOneOf(path, strings.Fields(r.outside)):
+			fault(" imports ", path, "; outside the standard library it may import [", r.outside, "]")
+		}
+	}
+	if r.ring != domain {
+		return faults
+	}
+	for _, path := range p.Deps {
+		for technology, why := range technologies() {
+			if path == technology || strings.HasSuffix(technology, "/") && strings.HasPrefix(path, technology) {
+				fault(" reaches ", path, ": ", why)
+			}
+		}
+		if mine, internal := strings.CutPrefix(path, module+"internal/"); internal && rows[mine].ring != domain {
+			fault(" reaches ", mine, ", which is not of the domain")
+		}
+	}
+	return faults
+}
+
+func isOneOf(path string, modules []string) bool {
+	for _, m := range modules {
+		if path == m || strings.HasPrefix(path, m+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestImportFaults shows that the rules bite.
+func TestImportFaults(t *testing.T) {
+	outside := map[string]string{"zombiezen.com/go/sqlite": "zombiezen.com/go/sqlite", "github.com/x/y": "github.com/x/y"}
+	for _, tt := range []struct {
+		name string
+		p    listed
+		want string
+	}{
+		{"route", listed{Imports: []string{"switchboard/internal/sqlite"}}, "imports sqlite"},
+		{"route", listed{Imports: []string{"zombiezen.com/go/sqlite"}}, "imports zombiezen.com"},
+		{"route", listed{Deps: []string{"modernc.org/sqlite/lib"}}, "reaches modernc.org"},
+		{"route", listed{Deps: []string{"github.com/aws/aws-sdk-go-v2/aws"}}, "reaches github.com/aws"},
+		{"route", listed{Deps: []string{"switchboard/internal/config"}}, "reaches config"},
+		{"session", listed{Imports: []string{"switchboard/internal/route"}}, "imports route"},
+		{"sqlite", listed{Imports: []string{"switchboard/internal/mem"}}, "imports mem"},
+		{"sqlite", listed{Imports: []string{"switchboard/internal/gateway"}}, "imports gateway"},
+		{"gateway", listed{Imports: []string{"switchboard/internal/affinity/affinitytest"}}, "imports affinity/affinitytest"},
+		{"gateway", listed{Imports: []string{"github.com/x/y"}}, "imports github.com/x/y"},
+		{"config", listed{Imports: []string{"switchboard/cmd/switchboard"}}, "imports switchboard/cmd"},
+		{"gateway", listed{Imports: []string{"fmt", "switchboard/internal/wire"}, Deps: []string{"fmt", "switchboard/internal/wire"}}, ""},
+	} {
+		rows := table()
+		got := strings.Join(rows[tt.name].faults(tt.name, tt.p, rows, outside), "\n")
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("faults(%s, %v) = %q, want %q", tt.name, tt.p, got, tt.want)
+		}
+	}
+}
