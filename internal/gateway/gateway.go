@@ -159,6 +159,7 @@ func (x *exchange) panicked(ctx context.Context, cause any) {
 		}
 	}()
 	x.close()
+	x.body = nil // what panicked may still hold it
 	x.binding.Release(ctx)
 	switch {
 	case x.w.status == 0:

@@ -19,6 +19,7 @@ type Answer struct {
 	Stream bool // server-sent events
 
 	client   *Client
+	upload   upload
 	surface  wire.Surface
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -30,7 +31,6 @@ type Answer struct {
 	plain    bool // the bytes can be read: not compressed
 	billed   bool
 	key      string
-	began    time.Time
 
 	observer provider.Stream
 	filter   filter
@@ -64,6 +64,7 @@ func (a *Answer) Close() {
 	if a.response != nil {
 		a.response.Body.Close()
 	}
+	a.upload.close()
 	if a.buffer != nil {
 		a.client.buffers.Put(a.buffer)
 		a.buffer = nil

@@ -106,18 +106,25 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 	}
 	a := &Answer{
 		client: c, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
-		began: time.Now(), observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
+		observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
 	}
 	a.timer = time.AfterFunc(first, a.expire)
+	opened := false
+	defer func() { // also when something below panics
+		if !opened {
+			a.Close()
+		}
+	}()
 	if failure := a.open(r, to, askUsage); failure != nil {
-		a.Close()
 		return nil, failure
 	}
+	opened = true
 	return a, nil
 }
 
 func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
-	request, err := a.client.request(a.ctx, r, to, askUsage)
+	a.upload.body = wire.Splice(r.Body, r.Edits(to.Model.Upstream, askUsage)...)
+	request, err := a.client.request(a.ctx, r, to, &a.upload)
 	if err != nil {
 		return &Failure{Failure: provider.Failure{Class: health.Connection}, Cause: err}
 	}
@@ -140,13 +147,12 @@ func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
 }
 
 // request builds the upstream request: allow-listed headers and exactly one credential.
-func (c *Client) request(ctx context.Context, r *wire.Request, to Target, askUsage bool) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, r *wire.Request, to Target, up *upload) (*http.Request, error) {
 	at, err := url.Parse(to.Provider.BaseURL + r.Path)
 	if err != nil {
 		return nil, err
 	}
 	at.RawQuery = r.Query
-	body := wire.Splice(r.Body, r.Edits(to.Model.Upstream, askUsage)...)
 	header := make(http.Header, len(r.Header))
 	copyRequestHeaders(header, r.Header)
 	if !to.Provider.NoAuth {
@@ -158,8 +164,8 @@ func (c *Client) request(ctx context.Context, r *wire.Request, to Target, askUsa
 	request := &http.Request{
 		Method: http.MethodPost, URL: at, Host: at.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body.NewReader(), ContentLength: body.Len(),
-		GetBody: func() (io.ReadCloser, error) { return body.NewReader(), nil },
+		Body: up.open(), ContentLength: up.body.Len(),
+		GetBody: func() (io.ReadCloser, error) { return up.open(), nil },
 	}
 	return request.WithContext(ctx), nil
 }
@@ -209,15 +215,6 @@ func (a *Answer) refusal() *Failure {
 	f.Failure = provider.Classify(f.Status, f.Header, body, time.Now())
 	f.Body = provider.Redact(body, a.keys())
 	f.JSON = a.plain && isJSONObject(body)
-	return f
-}
-
-// inBand is an error event that came before any output: a failure like any other.
-func (a *Answer) inBand(data []byte) *Failure {
-	f := &Failure{Header: a.response.Header, Cause: errors.New("error event before any output")}
-	f.Failure, f.Status = a.observer.Failure()
-	f.Body = provider.Redact(bytes.Clone(data), a.keys())
-	f.JSON = isJSONObject(data)
 	return f
 }
 
