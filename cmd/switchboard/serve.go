@@ -192,7 +192,9 @@ func listenUntilSignal(ctx context.Context, listener net.Listener, handler http.
 		defer cancel()
 		err = server.Shutdown(last)
 	}
-	<-failed
+	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }
 

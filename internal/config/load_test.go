@@ -119,7 +119,8 @@ func TestSSEC02EmptyVariableIsAWarning(t *testing.T) {
 			[]string{"provider o: the environment variable NOPE of providers.o.api_keys[0] is empty, so this key is left out"},
 		},
 		{
-			"all", "[env:NOPE, {id: x, key: env:BLANK}]", []string{"BLANK= \n"},
+			"all", "[env:NOPE, {id: x, key: env:BLANK}]",
+			[]string{"BLANK= \n"},
 			nil,
 			[]string{
 				"provider o: the environment variable NOPE of providers.o.api_keys[0] is empty, so this key is left out",

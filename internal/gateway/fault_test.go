@@ -179,7 +179,8 @@ func TestSDB04StoreFaults(t *testing.T) {
 		fault  mem.Fault
 		stream bool
 	}{
-		{"down", down, false}, {"down, streamed", down, true},
+		{"down", down, false},
+		{"down, streamed", down, true},
 		{"lookup", only(mem.OpLookup, down), false},
 		{"assign", only(mem.OpAssign, down), false},
 		{"confirm", only(mem.OpConfirm, down), false},

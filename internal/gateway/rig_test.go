@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -155,7 +156,8 @@ func (r *rig) serve(a *answer, request *http.Request) {
 		a.took = time.Since(began)
 		if cause := recover(); cause != nil {
 			a.panicked = cause
-			a.aborted = cause == http.ErrAbortHandler
+			err, _ := cause.(error)
+			a.aborted = errors.Is(err, http.ErrAbortHandler)
 		}
 	}()
 	r.gateway.ServeHTTP(a, request)

@@ -167,9 +167,14 @@ func TestNothingIsDrawnThatDecidesNothing(t *testing.T) {
 	}, virtual("one", "round_robin", "A/m"))
 	turns := rotations{}
 	for _, in := range []Input{
-		{Model: "m", SessionKey: "s1"}, {Model: "A/m"}, {Model: "B/m", SessionKey: "s1"}, {Model: "one"},
+		{Model: "m", SessionKey: "s1"},
+		{Model: "A/m"},
+		{Model: "B/m", SessionKey: "s1"},
+		{Model: "one"},
 		{Model: "B/m", Health: sick(failed(health.Unauthorized, "B k1 m"), failed(health.RateLimited, "B k3 m"))},
-		{Model: "B/m", Home: at("B k2 m")}, {Model: "m", Pin: pin("B k2 m")}, {Model: "nothing"},
+		{Model: "B/m", Home: at("B k2 m")},
+		{Model: "m", Pin: pin("B k2 m")},
+		{Model: "nothing"},
 	} {
 		in.Surface, in.Draw = wire.Chat, turns.draw
 		c.Plan(in)

@@ -25,8 +25,15 @@ func TestSID06CredentialHeadersAreRefused(t *testing.T) {
 
 func TestNewRefusesRules(t *testing.T) {
 	for _, rule := range []Rule{
-		{Header: ""}, {Header: "  "}, {Header: "X Session"}, {Header: "X-Session:"}, {Header: "X-Sessión"}, {Header: "a\nb"}, {Header: "a/b"},
-		{Header: "X-Fine", Transform: "uuid"}, {Header: "X-Fine", Transform: "Session-UUID"},
+		{Header: ""},
+		{Header: "  "},
+		{Header: "X Session"},
+		{Header: "X-Session:"},
+		{Header: "X-Sessión"},
+		{Header: "a\nb"},
+		{Header: "a/b"},
+		{Header: "X-Fine", Transform: "uuid"},
+		{Header: "X-Fine", Transform: "Session-UUID"},
 	} {
 		settings := defaults()
 		settings.Headers = []Rule{rule}

@@ -25,8 +25,13 @@ func TestParse(t *testing.T) {
 		Wait: 3 * time.Second, Status: 200,
 		Header: http.Header{"Content-Type": {"text/event-stream"}, "X-Odd": {"a\tb"}},
 		Steps: []upstreamtest.Step{
-			{Bytes: []byte(": hi\n\n")}, {Bytes: []byte("data: 1\n")}, {Bytes: []byte("\n")}, {Wait: 10 * time.Second},
-			{Bytes: []byte("data: 2\r\n")}, {Bytes: []byte("\r\n")}, {Cut: true},
+			{Bytes: []byte(": hi\n\n")},
+			{Bytes: []byte("data: 1\n")},
+			{Bytes: []byte("\n")},
+			{Wait: 10 * time.Second},
+			{Bytes: []byte("data: 2\r\n")},
+			{Bytes: []byte("\r\n")},
+			{Cut: true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

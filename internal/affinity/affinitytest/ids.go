@@ -68,9 +68,13 @@ func modelsApart(k *keyboard) {
 // tenantsApart: no way of cutting key and model gives another's row.
 func tenantsApart(k *keyboard) {
 	refs := []affinity.Ref{
-		{SessionKey: "ab", Model: "c"}, {SessionKey: "a", Model: "bc"}, {SessionKey: "abc", Model: "c"},
-		{SessionKey: "a\x00b", Model: "c"}, {SessionKey: "a", Model: "b\x00c"},
-		{SessionKey: "scoped-0123", Model: "m"}, {SessionKey: "scoped-0124", Model: "m"},
+		{SessionKey: "ab", Model: "c"},
+		{SessionKey: "a", Model: "bc"},
+		{SessionKey: "abc", Model: "c"},
+		{SessionKey: "a\x00b", Model: "c"},
+		{SessionKey: "a", Model: "b\x00c"},
+		{SessionKey: "scoped-0123", Model: "m"},
+		{SessionKey: "scoped-0124", Model: "m"},
 	}
 	for i, ref := range refs {
 		_, err := k.Store.Lookup(k.Context(), ref, k.now)

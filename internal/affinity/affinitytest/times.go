@@ -9,7 +9,7 @@ import (
 // expired: the row is there, its time is over. The caller's clock decides.
 func expired(k *keyboard) {
 	pin := k.serves("s1", a())
-	pin = k.switches(pin, b(), "r1", 10)
+	k.switches(pin, b(), "r1", 10)
 	k.uses("s1", affinity.Usage{InputTokens: 10, OutputTokens: 1})
 	k.settles()
 	pin = k.look("s1")
