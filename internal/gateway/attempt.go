@@ -40,9 +40,7 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 			return answer, nil
 		}
 		failures = append(failures, failed{target, failure})
-		if failure.Cause != nil {
-			x.cause = failure.Cause.Error()
-		}
+		x.blame(failure.Cause, target.Key)
 		switch failure.Class {
 		case health.ClientGone:
 			x.event.Outcome = record.OutcomeCancelled
@@ -139,9 +137,7 @@ func (x *exchange) pinFollows(to affinity.Target) bool {
 
 // settle books how the answer ended.
 func (x *exchange) settle(ending proxy.Ending) {
-	if ending.Cause != nil {
-		x.cause = ending.Cause.Error()
-	}
+	x.blame(ending.Cause, x.served.Key)
 	switch ending.Class {
 	case health.OK:
 		x.event.Outcome = record.OutcomeOK
@@ -158,6 +154,14 @@ func (x *exchange) settle(ending proxy.Ending) {
 		x.event.Attempts[n-1].Error = string(ending.Class)
 	}
 	x.report(x.served, ending.Class, ending.Failure.RetryAfter, time.Now())
+}
+
+// blame keeps a cause for the log. Transport errors quote what upstream sent, which may be
+// our key.
+func (x *exchange) blame(cause error, key provider.Key) {
+	if cause != nil {
+		x.cause = string(provider.Redact([]byte(cause.Error()), []string{key.Text}))
+	}
 }
 
 // named says in the event and the headers who the request went to.

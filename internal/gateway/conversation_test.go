@@ -253,6 +253,10 @@ func (c *conversation) request(name string, text []byte) {
 	}
 	for name, values := range header {
 		for i := range values {
+			switch name {
+			case "Authorization", "X-Api-Key", "Api-Key", "Cookie":
+				c.rig.secrets = append(c.rig.secrets, strings.TrimPrefix(values[i], "Bearer "))
+			}
 			if c.transport == nil {
 				continue
 			}

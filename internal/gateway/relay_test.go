@@ -135,3 +135,16 @@ func TestSSEC03KeysAreNeverShown(t *testing.T) {
 		}
 	}
 }
+
+// S-SEC-03 for errors of the transport, which quote what they could not read.
+func TestSSEC03TransportErrorsAreRedacted(t *testing.T) {
+	const key = "sk-a-AAAABBBBCCCCDDDD"
+	r := newRig(t, rigYAML(t))
+	reply := upstreamtest.Always(upstreamtest.Reply{Fail: fmt.Errorf("malformed HTTP response %q", "HTTP/9 "+key)})
+	r.network.Set("A", reply)
+	r.network.Set("B", upstreamtest.Always(upstreamtest.JSON(400, `{"error":{"message":"no"}}`)))
+	a := r.post("/v1/chat/completions", chatBody)
+	if run := sharedRun(a.text()+r.log.String(), key); run != "" || !strings.Contains(r.log.String(), "malformed HTTP response") {
+		t.Errorf("%q of the key is shown, or the cause is not, in %s", run, r.log.String())
+	}
+}
