@@ -2,6 +2,8 @@
 
 GO      ?= go
 FUZZTIME ?= 5s
+BENCH_DIR ?= ../shared/bench
+BENCH_REPS ?= 3
 CACHE   := $(CURDIR)/.cache
 VENV    := $(CACHE)/venv
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
@@ -61,8 +63,8 @@ arch: ## imports, documentation, globals: the house's rules
 fuzz: ## every fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
-bench: ## measure against the floor and write docs/performance.md (BENCH_DIR, BENCH_REPS)
-	scripts/bench.sh
+bench: ## measure against the floor, write docs/performance.md (BENCH_DIR, BENCH_REPS)
+	$(GO) run ./bench -tools $(BENCH_DIR) -reps $(BENCH_REPS)
 
 clean: ## remove what was built and installed
 	rm -rf bin .cache e2e/js/node_modules
