@@ -1,11 +1,12 @@
 # `make` or `make help` lists the targets.
 
-GO      ?= go
-FUZZTIME ?= 5s
-BENCH_DIR ?= ../shared/bench
+GO         ?= go
+FUZZTIME   ?= 5s
+BENCH_DIR  ?= ../shared/bench
 BENCH_REPS ?= 3
-CACHE   := $(CURDIR)/.cache
-VENV    := $(CACHE)/venv
+VENV    := .cache/venv
+JS_DONE := e2e/js/node_modules/.package-lock.json
+PY_DONE := $(VENV)/.done
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
@@ -25,16 +26,15 @@ test: test-unit test-e2e ## all tests, with their set-up
 test-unit: ## tests that need only Go, with the race detector
 	$(GO) test -race ./...
 
-test-e2e: $(CACHE)/js.done $(CACHE)/py.done ## the official SDKs against a real process
+test-e2e: $(JS_DONE) $(PY_DONE) ## the official SDKs against a real process
 	$(GO) test -race -count=1 -tags e2e ./e2e/...
 
-$(CACHE)/js.done: e2e/js/package.json e2e/js/package-lock.json
-	@mkdir -p $(CACHE)
+# npm writes this file last.
+$(JS_DONE): e2e/js/package.json e2e/js/package-lock.json
 	npm ci --prefix e2e/js --no-audit --no-fund
 	@touch $@
 
-$(CACHE)/py.done: e2e/py/requirements.txt
-	@mkdir -p $(CACHE)
+$(PY_DONE): e2e/py/requirements.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r e2e/py/requirements.txt
 	@touch $@
