@@ -166,6 +166,9 @@ func (a *Answer) readHead() *Failure {
 		}
 	}
 	if a.eof && a.plain && a.billed {
+		if failure := a.noAnswer(); failure != nil {
+			return failure
+		}
 		a.usage, a.responseID = provider.ReadAnswer(a.surface, a.held, true)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"switchboard/internal/provider"
+	"switchboard/internal/sse"
 	"switchboard/internal/wire"
 )
 
@@ -18,6 +19,20 @@ func (a *Answer) inBand(data []byte) *Failure {
 	f.JSON = body != nil
 	f.Body = provider.Redact(body, a.keys())
 	return f
+}
+
+// noAnswer is a failure that a provider reports with status 200 in an answer that is not
+// streamed: an error object where the answer belongs. nil: an answer.
+func (a *Answer) noAnswer() *Failure {
+	body := bytes.TrimSpace(a.held)
+	head := body[:min(len(body), 64)]
+	if !bytes.HasPrefix(head, []byte(`{"error"`)) && !bytes.HasPrefix(head, []byte(`{"type":"error"`)) {
+		return nil // an answer may have an error member too, further on or null
+	}
+	if a.observer.Read(sse.Event{Data: body})&provider.Error == 0 {
+		return nil
+	}
+	return a.inBand(body)
 }
 
 // errorAnswer turns an error event's data into the body of an error answer on the surface;

@@ -133,6 +133,9 @@ func (c Call) Cancelled() bool {
 // Answer decides what an upstream says to a call.
 type Answer func(Call) Reply
 
+// Ended is closed when the caller has ended the call or its context.
+func (c Call) Ended() <-chan struct{} { return c.done }
+
 // Always answers every call alike.
 func Always(r Reply) Answer { return func(Call) Reply { return r } }
 
