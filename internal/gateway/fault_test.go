@@ -104,6 +104,46 @@ func TestSLAM02PanicLeavesAnAnswerAndAnEvent(t *testing.T) {
 	}
 }
 
+// S-LAM-02 elsewhere: a panic in the bookkeeping, or in the client's own writer, is no reason
+// to take the process down either.
+func TestSLAM02PanicsBesideTheRelay(t *testing.T) {
+	for _, op := range []string{mem.OpLookup, mem.OpAssign, mem.OpConfirm, mem.OpAddUsage, mem.OpRecord, "write"} {
+		t.Run(op, func(t *testing.T) {
+			r := newRig(t, rigYAML(t))
+			r.network.Set("A", upstreamtest.Always(upstreamtest.JSON(200, chatAnswer)))
+			broken := true
+			fault := func(got string) (bool, error) {
+				if broken && got == op {
+					panic("injected in " + op)
+				}
+				return false, nil
+			}
+			r.store.Fault, r.recorder.Fault = fault, fault
+			a := &answer{header: http.Header{}, write: func(int, []byte) error {
+				_, err := fault("write")
+				return err
+			}}
+			r.serve(a, post("/v1/chat/completions", chatBody, "X-Session-Id: s1"))
+			want := map[string]int{mem.OpAddUsage: 200, mem.OpRecord: 200, "write": 200}[op]
+			if want == 0 {
+				want = 500
+			}
+			if a.panicked != nil && !a.aborted || a.status != want {
+				t.Errorf("answer %d, panicked %v, want %d and no panic", a.status, a.panicked, want)
+			}
+			if log := r.log.String(); op == mem.OpRecord && !strings.Contains(log, "undelivered_event") {
+				t.Errorf("the event is lost: %s", log)
+			} else if op != mem.OpRecord && len(r.recorder.Events()) != 1 {
+				t.Errorf("%d events, want one", len(r.recorder.Events()))
+			}
+			broken = false
+			if a := r.post("/v1/chat/completions", chatBody, "X-Session-Id: s1"); a.status != 200 {
+				t.Errorf("next request = %d, want 200: %s", a.status, a.text())
+			}
+		})
+	}
+}
+
 // S-LAM-07 a: Lambda tells of a client's end only by the writer's error. The upstream call is
 // cancelled at once, what is known of the usage is kept, and nobody is to blame.
 func TestSLAM07WriterErrorCancelsUpstream(t *testing.T) {

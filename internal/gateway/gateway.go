@@ -3,6 +3,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -129,9 +130,9 @@ func (x *exchange) run(r *http.Request) *wire.Error {
 func (x *exchange) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordBudget)
 	defer cancel()
-	x.book(ctx)
+	x.event.LatencyMillis = time.Since(x.began).Milliseconds() // to the last byte, not to the last entry
+	x.guard(ctx, x.book)
 	x.event.Affinity = string(x.binding.State())
-	x.event.LatencyMillis = time.Since(x.began).Milliseconds()
 	x.event.ResponseStatus = x.w.status
 	if err := x.binding.Err(); err != nil {
 		x.g.Logger.WarnContext(ctx, "affinity store fault", slog.String("request_id", x.event.RequestID), slog.Any("cause", err))
@@ -141,16 +142,39 @@ func (x *exchange) finish(ctx context.Context) {
 		line = line[:1]
 	}
 	x.g.Logger.LogAttrs(ctx, slog.LevelInfo, "request", line...)
-	if err := x.g.Recorder.Record(ctx, &x.event); err != nil {
-		x.g.Logger.ErrorContext(ctx, "undelivered routing event", slog.Any("undelivered_event", &x.event), slog.Any("cause", err))
-	}
+	x.guard(ctx, x.record)
 	x.release()
+}
+
+// record hands the event over; one that is not taken is in the log whole.
+func (x *exchange) record(ctx context.Context) {
+	err := errors.New("the recorder panicked")
+	defer func() {
+		if err != nil {
+			x.g.Logger.ErrorContext(ctx, "undelivered routing event", slog.Any("undelivered_event", &x.event), slog.Any("cause", err))
+		}
+	}()
+	err = x.g.Recorder.Record(ctx, &x.event)
+}
+
+// guard keeps a panic in the bookkeeping from the caller: the client has been answered.
+func (x *exchange) guard(ctx context.Context, do func(context.Context)) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			x.logPanic(ctx, cause)
+		}
+	}()
+	do(ctx)
+}
+
+func (x *exchange) logPanic(ctx context.Context, cause any) {
+	x.g.Logger.ErrorContext(ctx, "panic", slog.String("request_id", x.event.RequestID), slog.String("cause", fmt.Sprint(cause)), slog.String("stack", stack()))
 }
 
 // panicked turns a panic below the gateway into one answer in the surface's shape, or one
 // in-band error when the answer is under way.
 func (x *exchange) panicked(ctx context.Context, cause any) {
-	x.g.Logger.ErrorContext(ctx, "panic", slog.String("request_id", x.event.RequestID), slog.String("cause", fmt.Sprint(cause)), slog.String("stack", stack()))
+	x.logPanic(ctx, cause)
 	x.event.Outcome = record.OutcomeUpstreamError
 	e := &wire.Error{Status: http.StatusInternalServerError, Type: "api_error", Code: "internal_error", Message: "switchboard failed on this request; request id " + x.event.RequestID}
 	defer func() {
