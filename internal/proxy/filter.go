@@ -150,8 +150,8 @@ func (f *filter) close() ([]byte, provider.Mark) {
 	case marks&provider.Error != 0:
 		f.errorData = append(f.errorData[:0], event.Data...)
 		f.ended = true
-	case f.hide && !f.passed && marks&provider.UsageOnly != 0:
-		out = nil
+	case f.hide && !f.passed && (marks&provider.UsageOnly != 0 || bytes.Contains(out, []byte(`"choices":[]`))):
+		out, f.partial = nil, false // also when the end of the stream has cut it
 	}
 	return out, marks
 }
