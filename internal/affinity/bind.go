@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"switchboard/internal/budget"
 )
 
 // Binder is the one loop that binds sessions to targets over a Store. It owns the time
@@ -43,8 +45,8 @@ func Unbound() *Binding { return &Binding{state: StateNone} }
 // pin that is not is treated as none and replaced by the next Claim.
 func (b *Binder) Lookup(ctx context.Context, ref Ref, now time.Time, usable func(Target) bool) *Binding {
 	binding := &Binding{binder: b, ref: ref, state: StateNone}
-	ctx, cancel := context.WithTimeout(ctx, b.Budget)
-	defer cancel()
+	ctx, release := budget.With(ctx, b.Budget)
+	defer release()
 	pin, err := b.Store.Lookup(ctx, ref, now)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -74,8 +76,8 @@ func (b *Binding) Claim(ctx context.Context, to Target, userPath, clientSessionI
 	if b.binder == nil || b.pin != nil || b.state == StateUnknown {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.binder.Budget)
-	defer cancel()
+	ctx, release := budget.With(ctx, b.binder.Budget)
+	defer release()
 	pin, err := b.binder.Store.Assign(ctx, b.fresh(to, userPath, clientSessionID, false), b.stale, now, b.binder.Idle)
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -109,8 +111,8 @@ func (b *Binding) Commit(ctx context.Context, c Commitment, now time.Time) (swit
 	if b.binder == nil || b.pin == nil || b.pin.Served && b.pin.Same(c.To) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.binder.Budget)
-	defer cancel()
+	ctx, release := budget.With(context.WithoutCancel(ctx), b.binder.Budget)
+	defer release()
 	left := b.pin.Target // where this request did not stay
 	for range commitTries {
 		pin, counted, err := b.settle(ctx, c, now)
@@ -156,8 +158,8 @@ func (b *Binding) Release(ctx context.Context) {
 	if !b.claimed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.binder.Budget)
-	defer cancel()
+	ctx, release := budget.With(context.WithoutCancel(ctx), b.binder.Budget)
+	defer release()
 	if err := b.binder.Store.Withdraw(ctx, *b.pin); err != nil {
 		b.fault(err)
 		return
@@ -170,8 +172,8 @@ func (b *Binding) AddUsage(ctx context.Context, usage Usage, now time.Time) {
 	if b.binder == nil || b.pin == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.binder.Budget)
-	defer cancel()
+	ctx, release := budget.With(context.WithoutCancel(ctx), b.binder.Budget)
+	defer release()
 	if err := b.binder.Store.AddUsage(ctx, b.ref, usage, now, b.binder.Idle); err != nil {
 		b.fault(err)
 	}

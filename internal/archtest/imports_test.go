@@ -37,12 +37,13 @@ func table() map[string]row {
 		"auth":     {domain, "", "", "who may call is decided before anything else is known"},
 		"health":   {domain, "", "", "outcomes in, degradations out; no vendor, no transport"},
 		"record":   {domain, "", "", "everybody writes events; they depend on nobody"},
-		"affinity": {domain, "", "", "the contract that stores keep must not know what is stored behind it, or who asks"},
+		"budget":   {domain, "", "", "a limit of time knows nothing of what it limits"},
+		"affinity": {domain, "budget", "", "the contract that stores keep must not know what is stored behind it, or who asks"},
 		"session":  {domain, "wire", "", "a pure function of the request"},
 		"provider": {domain, "wire sse health", "charm.land/catwalk", "a vendor's answers become classes of health; the catalog gives prices"},
 		"route":    {domain, "wire affinity health provider", "", "a pure function of request, pin, health and prices: no I/O to import"},
 		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
-		"gateway":  {domain, "wire session route affinity health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
+		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
 
 		"config": {edge, "auth health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 

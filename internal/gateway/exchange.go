@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchboard/internal/affinity"
+	"switchboard/internal/budget"
 	"switchboard/internal/proxy"
 	"switchboard/internal/record"
 	"switchboard/internal/route"
@@ -89,8 +90,8 @@ func (x *exchange) decode(r *http.Request) *wire.Error {
 func (x *exchange) identify(ctx context.Context) {
 	var alias *affinity.Alias
 	if previous := x.request.Fields.PreviousResponse; previous != "" && x.op.Surface == wire.Responses {
-		ctx, cancel := context.WithTimeout(ctx, storeBudget)
-		defer cancel()
+		ctx, release := budget.With(ctx, storeBudget)
+		defer release()
 		found, err := x.g.Aliases.LookupAlias(ctx, session.Scope(x.event.UserPath, previous), x.began)
 		if err == nil {
 			alias, x.home = &found, &found.Target

@@ -14,6 +14,7 @@ import (
 
 	"switchboard/internal/affinity"
 	"switchboard/internal/auth"
+	"switchboard/internal/budget"
 	"switchboard/internal/health"
 	"switchboard/internal/proxy"
 	"switchboard/internal/record"
@@ -128,8 +129,8 @@ func (x *exchange) run(r *http.Request) *wire.Error {
 
 // finish writes what the request leaves: the pin's usage, the response's alias and the event.
 func (x *exchange) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordBudget)
-	defer cancel()
+	ctx, release := budget.With(context.WithoutCancel(ctx), recordBudget)
+	defer release()
 	x.event.LatencyMillis = time.Since(x.began).Milliseconds() // to the last byte, not to the last entry
 	x.guard(ctx, x.book)
 	x.event.Affinity = string(x.binding.State())

@@ -148,11 +148,15 @@ func (db *DB) read(ctx context.Context, do func(c *conn) error) error {
 	}
 	var c *conn
 	select {
-	case c = <-db.readers:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-db.closing:
-		return errClosed
+	case c = <-db.readers: // without asking ctx for a channel, which may cost a timer
+	default:
+		select {
+		case c = <-db.readers:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-db.closing:
+			return errClosed
+		}
 	}
 	defer func() { db.readers <- c }()
 	for {
