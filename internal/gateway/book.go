@@ -27,9 +27,9 @@ func (x *exchange) book(ctx context.Context) {
 	}
 	usage := x.answer.Usage()
 	delta := x.account(usage)
-	if pin := x.binding.Pin(); pin != nil && pin.Same(x.target(x.served)) {
-		x.binding.AddUsage(ctx, delta, time.Now())
-	}
+	// Also when the pin points elsewhere: the row's totals are the session's, and one whose
+	// request lost a race, or went home to its previous response, is in use.
+	x.binding.AddUsage(ctx, delta, time.Now())
 	x.remember(ctx, x.answer.ResponseID())
 }
 

@@ -137,6 +137,33 @@ func TestSDB03SwitchCountsOnce(t *testing.T) {
 	}
 }
 
+// S-DB-03: racing requests that fail over to different keys. One move stands and counts, and
+// the row's totals are those of all, whoever served them.
+func TestSDB03RacingFailoversAreAllCounted(t *testing.T) {
+	r := newRig(t, rotating)
+	var arrived sync.WaitGroup
+	arrived.Add(parallel)
+	r.network.Set("A", func(c upstreamtest.Call) upstreamtest.Reply {
+		if c.N <= parallel {
+			arrived.Done()
+			arrived.Wait()
+		}
+		return upstreamtest.JSON(503, `{"error":{"message":"down"}}`)
+	})
+	r.network.Set("B", upstreamtest.Always(upstreamtest.JSON(200, chatAnswer)))
+	p := r.pin("s1", "m-oai", "A", "a1", 0)
+	p.Target.Model = "m-up"
+	r.store.Put(p)
+	for _, a := range burst(r, parallel, "s1") {
+		if a.status != 200 {
+			t.Fatalf("status = %d, want 200: %s", a.status, a.text())
+		}
+	}
+	if row, _ := r.row("s1", "m-oai"); row.Provider != "B" || row.SwitchCount != 1 || row.Requests != parallel || row.InputTokens != 10*parallel {
+		t.Errorf("row = %+v, want B, one switch, %d requests", row, parallel)
+	}
+}
+
 // S-DB-02 with a first choice that fails: the claim moves without counting, whoever moves it.
 func TestSDB02FailoverOfAClaimIsNoSwitch(t *testing.T) {
 	r := newRig(t, rigYAML(t))
