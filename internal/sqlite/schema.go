@@ -54,6 +54,7 @@ CREATE TABLE response_alias (
 	expires_at        INTEGER DEFAULT 0              -- epoch seconds
 ) WITHOUT ROWID;
 
+-- event_id is a ULID made from created_at: its index is the one by time as well.
 CREATE TABLE routing_events (
 	event_id             TEXT NOT NULL UNIQUE,
 	created_at           INTEGER NOT NULL,          -- epoch milliseconds
@@ -91,7 +92,6 @@ CREATE TABLE routing_events (
 	affinity             TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX routing_events_session ON routing_events (session_key, created_at);
-CREATE INDEX routing_events_created ON routing_events (created_at);
 `},
 	}
 }
