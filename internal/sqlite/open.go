@@ -99,7 +99,7 @@ func openConns(ctx context.Context, path string, quickCheck bool) (conns []*conn
 			if err := prepareFile(ctx, c.Conn, quickCheck); err != nil {
 				return conns, err
 			}
-			if err := c.execute("PRAGMA cache_size=-1024"); err != nil {
+			if err := c.execute("PRAGMA cache_size=-3072"); err != nil {
 				return conns, err
 			}
 		} else if err := c.execute("PRAGMA cache_size=-512"); err != nil {
@@ -131,7 +131,10 @@ func prepareFile(ctx context.Context, c *sqlite.Conn, quickCheck bool) error {
 	}
 	for _, pragma := range []string{
 		"PRAGMA synchronous=NORMAL",
-		"PRAGMA journal_size_limit=8388608",
+		// A page that is written again and again, as the tables' last ones are, is copied to
+		// the file once per checkpoint: 16 MB of log between two halves the work of the default.
+		"PRAGMA wal_autocheckpoint=4000",
+		"PRAGMA journal_size_limit=33554432",
 	} {
 		if err := execute(c, pragma); err != nil {
 			return err
