@@ -48,12 +48,11 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 		case health.Request:
 			x.named(target)
 			return nil, x.relayRefusal(failure)
-		case health.ServerError, health.Connection, health.Timeout:
-			queue.deferProvider(target.Provider)
 		}
+		queue.learn(target, failure.Class)
 	}
 	x.event.DecisionReason = route.ReasonUnavailable
-	return nil, x.nothingLeft(decision, failures)
+	return nil, x.nothingLeft(decision, failures, queue.rest())
 }
 
 // call makes one attempt and reports what came of it.
@@ -192,47 +191,4 @@ func (x *exchange) passOn(f *proxy.Failure) {
 	h["Content-Length"] = []string{itoa(int64(len(f.Body)))}
 	x.w.WriteHeader(f.Status)
 	x.w.Write(f.Body) //nolint:errcheck // the client may be gone; nothing is left to do
-}
-
-// queue is the attempts still to be made.
-type queue struct {
-	now      []route.Attempt
-	more     func() []route.Attempt
-	deferred []route.Attempt
-	avoid    []*provider.Provider
-}
-
-// next returns the next attempt that skip does not leave out.
-func (q *queue) next(skip func(route.Attempt) bool) (route.Attempt, bool) {
-	for {
-		for len(q.now) > 0 {
-			a := q.now[0]
-			q.now = q.now[1:]
-			if q.avoids(a.Provider) {
-				q.deferred = append(q.deferred, a)
-			} else if !skip(a) {
-				return a, true
-			}
-		}
-		switch {
-		case q.more != nil:
-			q.now, q.more = q.more(), nil
-		case len(q.deferred) > 0:
-			q.now, q.deferred, q.avoid = q.deferred, nil, nil
-		default:
-			return route.Attempt{}, false
-		}
-	}
-}
-
-// deferProvider puts a provider's other keys last: what failed was not the key.
-func (q *queue) deferProvider(p *provider.Provider) { q.avoid = append(q.avoid, p) }
-
-func (q *queue) avoids(p *provider.Provider) bool {
-	for _, a := range q.avoid {
-		if a == p {
-			return true
-		}
-	}
-	return false
 }

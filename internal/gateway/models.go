@@ -42,7 +42,7 @@ func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request) {
 	default:
 		wire.WriteError(w, surface, &wire.Error{
 			Status: http.StatusNotFound, Type: "not_found_error", Code: "not_found",
-			Message: "There is no " + r.URL.Path + " here.",
+			Message: "There is nothing at this path. The API is under /v1.",
 		})
 		return
 	}
@@ -67,6 +67,11 @@ func (g *Gateway) serveModels(w http.ResponseWriter, surface wire.Surface, id st
 				writeJSON(w, http.StatusOK, shape(e))
 				return
 			}
+		}
+		if _, known := g.Catalog.Pins(id); known { // provider/model
+			owner, _, _ := strings.Cut(id, "/")
+			writeJSON(w, http.StatusOK, shape(route.Entry{ID: id, OwnedBy: owner}))
+			return
 		}
 		wire.WriteError(w, surface, errUnknownModel(id))
 		return

@@ -13,11 +13,11 @@ import (
 
 // nothingLeft is the honest answer when no target served (DESIGN 5): 429 when all are rate
 // limited, with the soonest retry; 502 when all refused our credentials, never 401; else 503.
-func (x *exchange) nothingLeft(decision route.Decision, failures []failed) *wire.Error {
+func (x *exchange) nothingLeft(decision route.Decision, failures []failed, rest untried) *wire.Error {
 	now := time.Now()
 	board := x.g.Board.View(now)
 	var details []wire.Detail
-	limited, credentials, timeouts := true, true, len(failures) > 0
+	limited, credentials, timeouts := !rest.left, !rest.left, len(failures) > 0
 	soonest := time.Duration(-1)
 	add := func(d wire.Detail, class health.Class, wait time.Duration) {
 		if wait > 0 {
@@ -51,10 +51,14 @@ func (x *exchange) nothingLeft(decision route.Decision, failures []failed) *wire
 			add(wire.Detail{Provider: out.Provider, Model: out.Model, Reason: route.OutNoKey}, health.Unauthorized, 0)
 		}
 	}
+	for _, a := range rest.onTrial {
+		add(wire.Detail{Provider: a.Provider.Identity, KeyID: a.Key.ID, Model: a.Model.Upstream, Reason: "on_trial"}, "", time.Second)
+	}
 	x.event.Outcome = record.OutcomeUpstreamError
 	if timeouts {
 		x.event.Outcome = record.OutcomeTimeout
 	}
+	limited, credentials = limited && len(details) > 0, credentials && len(details) > 0
 	e := &wire.Error{Details: details}
 	if soonest >= 0 {
 		e.RetryAfter = int((soonest + time.Second - 1) / time.Second)
@@ -63,10 +67,6 @@ func (x *exchange) nothingLeft(decision route.Decision, failures []failed) *wire
 	case x.home != nil:
 		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "api_error", "previous_response_unavailable"
 		e.Message = "The provider that holds previous_response_id is not available; only it can continue from there. Try again later."
-	case len(details) == 0:
-		e.Status, e.Type, e.Code = http.StatusServiceUnavailable, "api_error", "unavailable"
-		e.Message = "Every provider of this model is on trial after a failure; try again in a moment."
-		e.RetryAfter = 1
 	case limited:
 		e.Status, e.Type, e.Code = http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"
 		e.Message = "Every provider of this model is rate limited."
