@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -105,6 +106,20 @@ func (r request) begin(t *testing.T) *running {
 		}
 		if bytes.Contains(line, []byte("Hello")) {
 			return s
+		}
+	}
+}
+
+// all yields the lines to the end.
+func (s *running) all(t *testing.T) iter.Seq[[]byte] {
+	t.Helper()
+	s.lines = bufio.NewReader(s.Body)
+	return func(yield func([]byte) bool) {
+		for {
+			line, err := s.lines.ReadBytes('\n')
+			if !yield(line) || err != nil {
+				return
+			}
 		}
 	}
 }

@@ -186,7 +186,7 @@ func TestGracefulStop(t *testing.T) {
 	board.cmd.Process.Signal(syscall.SIGTERM)
 	text, err := stream.rest()
 	if err != nil || !strings.HasSuffix(text, "data: [DONE]\n\n") {
-		t.Errorf("the running stream ended with %v, %q; it must be whole", err, text[max(0, len(text)-60):])
+		t.Errorf("the running stream ended with %v, %q; it must be whole\n%s", err, text[max(0, len(text)-60):], board.tail())
 	}
 	<-board.exited
 	if code := board.cmd.ProcessState.ExitCode(); code != 0 {

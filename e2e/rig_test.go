@@ -159,7 +159,7 @@ func (p *process) signal(s syscall.Signal) int {
 // tail is the end of the log, for a failing test.
 func (p *process) tail() string {
 	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
-	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
 func (p *process) stop() {
