@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -161,8 +162,9 @@ func newGateway(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (*gatewa
 func listenUntilSignal(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	base, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer breakOff()
+	running := &counted{handler: handler}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: running, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
@@ -174,28 +176,45 @@ func listenUntilSignal(ctx context.Context, listener net.Listener, handler http.
 	case <-ctx.Done():
 	}
 	logger.InfoContext(ctx, "stopping: running answers are finished first; a second signal breaks them off")
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(again)
-	grace, cancel := context.WithTimeout(base, stopGrace)
+	again, stop := signal.NotifyContext(base, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	grace, cancel := context.WithTimeout(again, stopGrace)
 	defer cancel()
-	go func() {
-		select {
-		case <-again:
-		case <-grace.Done():
-		}
-		breakOff() // ends the upstream calls, so that their handlers return
-	}()
 	err := server.Shutdown(grace)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeBudget)
-		defer cancel()
-		err = server.Shutdown(last)
+	if grace.Err() != nil {
+		breakOff()                // ends the upstream calls
+		err = server.Close()      // and the connections of clients that do not read
+		running.wait(closeBudget) // each handler leaves its event
 	}
 	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
 	return err
+}
+
+// counted knows when no request is running any more, which a closed http.Server does not.
+type counted struct {
+	handler http.Handler
+	running sync.WaitGroup
+}
+
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.running.Add(1)
+	defer c.running.Done()
+	c.handler.ServeHTTP(w, r)
+}
+
+// wait returns when no request is running, or after limit.
+func (c *counted) wait(limit time.Duration) {
+	none := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(none)
+	}()
+	select {
+	case <-none:
+	case <-time.After(limit):
+	}
 }
 
 func newLogger(p process, level string) (*slog.Logger, error) {

@@ -93,7 +93,7 @@ func (a *Answer) ResponseID() string {
 // WriteHeader sends the answer's head: its status and allow-listed headers.
 func (a *Answer) WriteHeader(w http.ResponseWriter) {
 	header := w.Header()
-	CopyHeaders(header, a.response.Header)
+	CopyHeaders(header, a.response.Header, a.key)
 	switch {
 	case a.Stream:
 		header["Cache-Control"] = []string{"no-cache"}
@@ -114,25 +114,39 @@ func (a *Answer) Copy(w http.ResponseWriter) Ending {
 	return a.copyUnary(w)
 }
 
-// read reads once into the answer's buffer under the idle limit.
+// read reads once into the answer's buffer.
 func (a *Answer) read() ([]byte, error) {
 	if a.buffer == nil {
 		a.buffer = a.client.buffers.Get().(*[bufferSize]byte)
 	}
-	n, err := a.body.Read(a.buffer[:])
+	n, err := a.Read(a.buffer[:])
 	return a.buffer[:n], err
 }
 
-// progress restarts the running limit as the idle limit, because bytes have come.
-func (a *Answer) progress() {
-	switch {
-	case a.done:
-		return // the limit of the drain runs
-	case !a.begun:
+// Read reads from the upstream under the limit that is due: to the first byte since the
+// call began, then of silence. Between reads no limit runs: how long the client takes for
+// what it was sent is not the upstream's fault.
+func (a *Answer) Read(p []byte) (int, error) {
+	if a.begun && !a.done {
+		a.timer.Reset(a.client.timeouts.Idle)
+	}
+	n, err := a.body.Read(p)
+	if n > 0 {
+		a.begin()
+	}
+	if a.begun && !a.done {
+		a.timer.Stop()
+	}
+	return n, err
+}
+
+// begin ends the wait for the first byte.
+func (a *Answer) begin() {
+	if !a.begun {
 		a.begun = true
 		a.idle.Store(true)
+		a.timer.Stop()
 	}
-	a.timer.Reset(a.client.timeouts.Idle)
 }
 
 // expire is what the running limit does when it passes.
@@ -147,10 +161,10 @@ func (a *Answer) expire() {
 // readHead reads an answer that is not streamed: whole when it is small, so that a cut can
 // still fail over, else its beginning.
 func (a *Answer) readHead() *Failure {
-	a.progress()
+	a.begin() // its head is there
 	if n := a.response.ContentLength; n >= 0 && n <= maxUnary {
 		a.held = make([]byte, n)
-		if _, err := io.ReadFull(a.body, a.held); err != nil {
+		if _, err := io.ReadFull(a, a.held); err != nil {
 			return a.broken(err)
 		}
 		a.eof = true
@@ -158,39 +172,39 @@ func (a *Answer) readHead() *Failure {
 	for !a.eof && len(a.held) < maxUnary {
 		chunk, err := a.read()
 		a.held = append(a.held, chunk...)
-		a.progress()
 		if errors.Is(err, io.EOF) {
 			a.eof = true
 		} else if err != nil {
 			return a.broken(err)
 		}
 	}
-	if a.eof && a.plain && a.billed {
+	if a.eof && a.plain {
 		if failure := a.noAnswer(); failure != nil {
 			return failure
 		}
+	}
+	if a.eof && a.plain && a.billed {
 		a.usage, a.responseID = provider.ReadAnswer(a.surface, a.held, true)
 	}
 	return nil
 }
 
 func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
-	if _, err := w.Write(a.held); err != nil {
+	client := newClientWriter(w, a.client.timeouts.Idle)
+	defer client.close()
+	if err := client.write(a.held); err != nil {
 		return a.clientGone(err)
 	}
 	if a.eof {
 		// Now, and not when the handler returns: the client need not wait for the books.
-		if flusher, ok := w.(http.Flusher); ok {
-			flusher.Flush()
-		}
+		client.flush()
 		return Ending{Class: health.OK}
 	}
 	tail := a.held
 	for {
 		chunk, err := a.read()
 		if len(chunk) > 0 {
-			a.progress()
-			if _, err := w.Write(chunk); err != nil {
+			if err := client.write(chunk); err != nil {
 				return a.clientGone(err)
 			}
 			tail = append(tail, chunk...)

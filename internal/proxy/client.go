@@ -211,8 +211,8 @@ func (a *Answer) refusal() *Failure {
 	if err != nil && context.Cause(a.ctx) != nil {
 		return a.broken(err)
 	}
-	f := &Failure{Status: a.response.StatusCode, Header: a.response.Header}
-	f.Failure = provider.Classify(f.Status, f.Header, body, time.Now())
+	f := &Failure{Status: a.response.StatusCode, Header: a.safeHeader()}
+	f.Failure = provider.Classify(f.Status, a.response.Header, body, time.Now())
 	f.Body = provider.Redact(body, a.keys())
 	f.JSON = a.plain && isJSONObject(body)
 	return f

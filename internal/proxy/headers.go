@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -42,11 +43,24 @@ func responseHeader(name string) bool {
 	return strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-")
 }
 
-// CopyHeaders copies what of an upstream's answer may reach the client.
-func CopyHeaders(to, from http.Header) {
+// CopyHeaders copies what of an upstream's answer may reach the client. A header that
+// shows a part of key, which may be empty, may not.
+func CopyHeaders(to, from http.Header, key string) {
 	for name, values := range from {
-		if responseHeader(name) {
+		if responseHeader(name) && !slices.ContainsFunc(values, func(v string) bool { return shows(v, key) }) {
 			to[name] = values
 		}
 	}
+}
+
+// keyRun is how many characters of a key are too many to show.
+const keyRun = 8
+
+func shows(value, key string) bool {
+	for i := 0; i+keyRun <= len(value) && len(key) >= keyRun; i++ {
+		if strings.Contains(key, value[i:i+keyRun]) {
+			return true
+		}
+	}
+	return false
 }

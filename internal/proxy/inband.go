@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
 
+	"switchboard/internal/health"
 	"switchboard/internal/provider"
 	"switchboard/internal/sse"
 	"switchboard/internal/wire"
@@ -13,7 +16,7 @@ import (
 // inBand is an error event that came before any output: a failure like any other, whose
 // body is what the same error would be as an answer.
 func (a *Answer) inBand(data []byte) *Failure {
-	f := &Failure{Header: a.response.Header, Cause: errors.New("error event before any output")}
+	f := &Failure{Header: a.safeHeader(), Cause: errors.New("error event before any output")}
 	f.Failure, f.Status = a.observer.Failure()
 	body := errorAnswer(a.surface, data, f.Status)
 	f.JSON = body != nil
@@ -22,17 +25,50 @@ func (a *Answer) inBand(data []byte) *Failure {
 }
 
 // noAnswer is a failure that a provider reports with status 200 in an answer that is not
-// streamed: an error object where the answer belongs. nil: an answer.
+// streamed: an error object where the answer belongs, a response that failed, or something
+// that is no JSON object at all, as from a proxy on the way. nil: an answer.
 func (a *Answer) noAnswer() *Failure {
 	body := bytes.TrimSpace(a.held)
-	head := body[:min(len(body), 64)]
-	if !bytes.HasPrefix(head, []byte(`{"error"`)) && !bytes.HasPrefix(head, []byte(`{"type":"error"`)) {
+	if !isJSONObject(body) {
+		return &Failure{
+			Failure: provider.Failure{Class: health.ServerError}, Status: a.response.StatusCode,
+			Cause: errors.New("a success without a JSON object in it"),
+		}
+	}
+	event := body
+	switch head := body[:min(len(body), 64)]; {
+	case bytes.HasPrefix(head, []byte(`{"error"`)), bytes.HasPrefix(head, []byte(`{"type":"error"`)):
+	case a.surface == wire.Responses && responseFailed(body):
+		event = slices.Concat([]byte(`{"type":"response.failed","response":`), body, []byte("}"))
+	default:
 		return nil // an answer may have an error member too, further on or null
 	}
-	if a.observer.Read(sse.Event{Data: body})&provider.Error == 0 {
+	if a.observer.Read(sse.Event{Data: event})&provider.Error == 0 {
 		return nil
 	}
-	return a.inBand(body)
+	return a.inBand(event)
+}
+
+// responseFailed tells whether a response object says that it failed.
+func responseFailed(body []byte) (failed bool) {
+	if !bytes.Contains(body, []byte(`"failed"`)) {
+		return false
+	}
+	wire.Members(body, wire.Span{Start: 0, End: len(body)}, func(key, value wire.Span) bool {
+		if !wire.Is(body, key, "status") {
+			return true
+		}
+		failed = wire.Is(body, value, "failed")
+		return false
+	})
+	return failed
+}
+
+// safeHeader is what of the answer's header the client may see.
+func (a *Answer) safeHeader() http.Header {
+	header := http.Header{}
+	CopyHeaders(header, a.response.Header, a.key)
+	return header
 }
 
 // errorAnswer turns an error event's data into the body of an error answer on the surface;

@@ -17,7 +17,7 @@ import (
 func (a *Answer) holdPreamble() *Failure {
 	a.filter.start(&a.observer, a.hide && a.plain, a.keys())
 	if !a.plain {
-		a.progress()
+		a.begin()
 		return nil
 	}
 	var since time.Time // of the first event
@@ -29,7 +29,6 @@ func (a *Answer) holdPreamble() *Failure {
 			if since.IsZero() {
 				since = time.Now()
 			}
-			a.progress()
 		}
 		if err != nil {
 			more, last := a.filter.close()
@@ -68,8 +67,9 @@ func (a *Answer) note(marks provider.Mark) {
 
 // copyStream relays a stream. Each chunk leaves as it came and at once.
 func (a *Answer) copyStream(w http.ResponseWriter) Ending {
-	flusher, _ := w.(http.Flusher) // Lambda's writer has none and needs none
-	if ending, done := a.send(w, flusher, a.held); done {
+	client := newClientWriter(w, a.client.timeouts.Idle)
+	defer client.close()
+	if ending, done := a.send(client, a.held); done {
 		return ending
 	}
 	a.held = nil
@@ -77,13 +77,12 @@ func (a *Answer) copyStream(w http.ResponseWriter) Ending {
 	for !a.eof && !a.failed {
 		chunk, err := a.read()
 		if len(chunk) > 0 {
-			a.progress()
 			out, marks := chunk, provider.Mark(0)
 			if a.plain {
 				out, marks = a.filter.feed(chunk)
 				a.note(marks)
 			}
-			if ending, done := a.send(w, flusher, out); done {
+			if ending, done := a.send(client, out); done {
 				return ending
 			}
 		}
@@ -100,16 +99,16 @@ func (a *Answer) copyStream(w http.ResponseWriter) Ending {
 	if !a.failed {
 		out, marks := a.filter.close()
 		a.note(marks)
-		if ending, done := a.send(w, flusher, out); done {
+		if ending, done := a.send(client, out); done {
 			return ending
 		}
 	}
-	return a.endStream(w, flusher, failure)
+	return a.endStream(client, failure)
 }
 
 // endStream decides what the end of a stream means, and tells the client when it was not
 // the end of the answer. Nothing is made up: no finish reason and no end marker.
-func (a *Answer) endStream(w http.ResponseWriter, flusher http.Flusher, failure error) Ending {
+func (a *Answer) endStream(client *clientWriter, failure error) Ending {
 	if a.failed {
 		f, _ := a.observer.Failure()
 		return Ending{Class: f.Class, Failure: f, Cause: errors.New("error event in the stream")}
@@ -139,7 +138,7 @@ func (a *Answer) endStream(w http.ResponseWriter, flusher http.Flusher, failure 
 	if a.filter.partial {
 		note = append([]byte("\n\n"), note...) // never glue it to a half line
 	}
-	a.send(w, flusher, note)
+	a.send(client, note)
 	return ending
 }
 
@@ -154,15 +153,13 @@ func (a *Answer) endOpaque(failure error) Ending {
 	return ending
 }
 
-func (a *Answer) send(w http.ResponseWriter, flusher http.Flusher, chunk []byte) (Ending, bool) {
+func (a *Answer) send(client *clientWriter, chunk []byte) (Ending, bool) {
 	if len(chunk) == 0 {
 		return Ending{}, false
 	}
-	if _, err := w.Write(chunk); err != nil {
+	if err := client.write(chunk); err != nil {
 		return a.clientGone(err), true
 	}
-	if flusher != nil {
-		flusher.Flush()
-	}
+	client.flush()
 	return Ending{}, false
 }
