@@ -57,8 +57,12 @@ func (p *Pricing) SwitchCost(tokens int64) (NanoUSD, bool) {
 	return s.nano()
 }
 
-// Estimate is the price used for ranking: tokens x input price + one million output tokens'
-// price is not known beforehand, so per-million output price is added as is (DESIGN 5).
+// typicalOutput is how many tokens an answer is taken to have before it is there: some
+// hundred in a chat, a few thousand when an agent writes a file.
+const typicalOutput = 1000
+
+// Estimate is the price used for ranking (DESIGN 5): the input tokens at the input price
+// and a typical answer at the output price.
 func (p *Pricing) Estimate(inputTokens int64) (NanoUSD, bool) {
 	if p == nil || inputTokens < 0 {
 		return 0, false
@@ -70,7 +74,7 @@ func (p *Pricing) Estimate(inputTokens int64) (NanoUSD, bool) {
 		return 0, false
 	}
 	if r.output.known { // embeddings have none
-		s.add(perMTok, r.output)
+		s.add(typicalOutput, r.output)
 	}
 	return s.nano()
 }

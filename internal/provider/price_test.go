@@ -164,7 +164,7 @@ func TestSwitchCostAndEstimate(t *testing.T) {
 	n, ok = (*Pricing)(nil).SwitchCost(1)
 	check("SwitchCost without price", n, ok, 0, false)
 	n, ok = ant.Estimate(1_000_000)
-	check("Estimate(1000000)", n, ok, 28_500_000_000, true)
+	check("Estimate(1000000)", n, ok, 6_022_500_000, true)
 	n, ok = emb.Estimate(1000)
 	check("Estimate of embeddings", n, ok, 20_000, true)
 	n, ok = (*Pricing)(nil).Estimate(1)

@@ -107,6 +107,10 @@ func memberOf(key []byte) member {
 	return none
 }
 
+// maxModel is how long a model's name may be, in bytes: it is a key of the pin, and stands
+// in every event.
+const maxModel = 512
+
 // longestEscaped is the most bytes a routing key can take when every letter is an escape.
 const longestEscaped = 6 * len("previous_response_id")
 
@@ -210,6 +214,9 @@ func (d *decoder) model(value Span) error {
 	}
 	if f.Model == "" {
 		return refuse("invalid_field", "model", fmt.Sprintf(`"model" must be a non-empty string (byte %d).`, value.Start))
+	}
+	if len(f.Model) > maxModel {
+		return refuse("invalid_field", "model", fmt.Sprintf(`"model" is longer than %d bytes.`, maxModel))
 	}
 	if !utf8.ValidString(f.Model) {
 		return refuse("invalid_field", "model", fmt.Sprintf(`"model" is not valid UTF-8 (byte %d).`, value.Start))

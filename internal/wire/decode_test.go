@@ -295,3 +295,13 @@ func TestDecodeAllocations(t *testing.T) {
 		t.Errorf("Decode allocates %v times, want at most 4 (the request and its strings)", n)
 	}
 }
+
+// A name of megabytes would be written into the pin, the event and the log.
+func TestModelNamesAreBounded(t *testing.T) {
+	for n, want := range map[int]bool{maxModel: true, maxModel + 1: false, 1 << 20: false} {
+		_, err := Decode(Operation{Surface: Chat}, "", nil, []byte(`{"model":"`+strings.Repeat("m", n)+`"}`))
+		if (err == nil) != want {
+			t.Errorf("Decode(model of %d bytes) = %v, want accepted %v", n, err, want)
+		}
+	}
+}
