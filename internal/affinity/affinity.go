@@ -17,7 +17,8 @@ type Ref struct {
 // Target is where a pin points: the provider, key and model that hold the prompt cache.
 type Target struct {
 	Provider string // provider identity
-	KeyID    string
+	KeyID    string // position or name of the key when this was written; positions change
+	KeyPrint string // fingerprint of the key; empty when it is not known, or there is no key
 	Model    string // the provider's model, DESIGN's target_model
 	Surface  string // API surface that served
 }
@@ -25,7 +26,17 @@ type Target struct {
 // Same tells whether both targets share a prompt cache: same provider, key and model. The
 // surface makes no difference.
 func (t Target) Same(other Target) bool {
-	return t.Provider == other.Provider && t.KeyID == other.KeyID && t.Model == other.Model
+	return t.Provider == other.Provider && t.Model == other.Model && t.HasKey(other.KeyID, other.KeyPrint)
+}
+
+// HasKey tells whether the target's key is the one with that id and print. Prints decide
+// where both are known: a key keeps its print when keys are added, removed or put in
+// another order, and then an id may name another key.
+func (t Target) HasKey(id, keyPrint string) bool {
+	if t.KeyPrint != "" && keyPrint != "" {
+		return t.KeyPrint == keyPrint
+	}
+	return t.KeyID == id
 }
 
 // Pin is the stored assignment of a session and requested model to a target.
@@ -100,6 +111,8 @@ var (
 // now leaves last_used_at and expires_at as they are. A write moves expires_at to
 // now + idle, or leaves it when it is later already.
 //
+// As read: a row is as it was read when provider, key id, key print and epoch are equal.
+//
 // Malformed rows (a column of the wrong type) read as none, are logged whole, once per
 // row and process, and are overwritten by Assign.
 //
@@ -112,18 +125,18 @@ type Store interface {
 
 	// Assign writes a tentative claim (Served false, counters 0, Epoch 1) if there is no
 	// live row, and returns the pin as written. If there is one it returns that with
-	// ErrConflict: the winner to adopt. When stale is not nil a live row that still has
-	// stale's provider, key and epoch counts as no row: it names a provider or key that
+	// ErrConflict: the winner to adopt. When stale is not nil a live row that is as
+	// stale was read counts as no row: it names a provider or key that
 	// is no longer configured. p.Served true writes a served pin at once.
 	Assign(ctx context.Context, p Pin, stale *Pin, now time.Time, idle time.Duration) (Pin, error)
 
-	// Confirm marks the pin as served when it is as read (provider, key, epoch); repeating
+	// Confirm marks the pin as served when it is as read; repeating
 	// it is success. ErrNotFound when there is no live row, ErrConflict with the row when
 	// it has moved.
 	Confirm(ctx context.Context, read Pin, now time.Time, idle time.Duration) (Pin, error)
 
 	// Reassign moves a claim that never served to another target without counting, and
-	// marks it served. It needs the row as read (provider, key, epoch) and not served.
+	// marks it served. It needs the row as read and not served.
 	// A row that already points to the target is success.
 	// ErrNotFound and ErrConflict as for Confirm.
 	Reassign(ctx context.Context, read Pin, to Target, now time.Time, idle time.Duration) (Pin, error)
@@ -133,7 +146,7 @@ type Store interface {
 	Withdraw(ctx context.Context, read Pin) error
 
 	// IncrementSwitch moves a served pin to move.To and adds 1 to its switch count, if
-	// provider, key and epoch are as read. A row whose LastSwitchRequestID is
+	// the row is as read. A row whose LastSwitchRequestID is
 	// move.RequestID and which points to move.To is success: it is a repeat of an applied
 	// write. ErrNotFound and ErrConflict as for Confirm.
 	IncrementSwitch(ctx context.Context, read Pin, move Move, now time.Time, idle time.Duration) (Pin, error)

@@ -35,6 +35,7 @@ func (l *loader) apiKeys(p *provider.Provider, v value) {
 			return
 		}
 		owners[key.Text] = item.at.path
+		key.Print = provider.KeyPrint(key.Text)
 		p.Keys = append(p.Keys, key)
 	})
 	p.NoAuth = ok && length == 0
@@ -185,7 +186,7 @@ func (l *loader) environmentKeys(vendor provider.Vendor) []provider.Key {
 			continue
 		}
 		owners[text] = name
-		keys = append(keys, provider.Key{ID: strconv.Itoa(n), Text: text})
+		keys = append(keys, provider.Key{ID: strconv.Itoa(n), Text: text, Print: provider.KeyPrint(text)})
 	}
 	return keys
 }

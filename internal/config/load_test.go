@@ -27,6 +27,10 @@ func mustLoad(t testing.TB, text string, vars ...string) *Config {
 	return c
 }
 
+func key(id, text string) provider.Key {
+	return provider.Key{ID: id, Text: text, Print: provider.KeyPrint(text)}
+}
+
 func nano(n int64) *provider.NanoUSD { return &n }
 
 func TestProviderIsReadWhole(t *testing.T) {
@@ -51,7 +55,7 @@ providers:
 	want := &provider.Provider{
 		Identity: "openai-main", Type: "openai", BaseURL: "https://x.example/v1",
 		Surfaces:   []wire.Surface{wire.Responses, wire.Chat},
-		Keys:       []provider.Key{{ID: "1", Text: "key-of-the-test"}, {ID: "second", Text: "second key"}, {ID: "3", Text: "literal-key-text"}},
+		Keys:       []provider.Key{key("1", "key-of-the-test"), key("second", "second key"), key("3", "literal-key-text")},
 		StickyKeys: false, Billing: provider.Subscription, StreamOptions: false,
 		Models: []provider.Model{
 			{ID: "llama3:8b", Upstream: "llama3:8b"},
@@ -115,7 +119,7 @@ func TestSSEC02EmptyVariableIsAWarning(t *testing.T) {
 	}{
 		{
 			"one of two", "[env:NOPE, env:K]", nil,
-			[]provider.Key{{ID: "2", Text: "key-of-the-test"}},
+			[]provider.Key{key("2", "key-of-the-test")},
 			[]string{"provider o: the environment variable NOPE of providers.o.api_keys[0] is empty, so this key is left out"},
 		},
 		{
@@ -148,7 +152,7 @@ func TestSSEC02EmptyVariableIsAWarning(t *testing.T) {
 func TestKeysOfTheVendorsVariables(t *testing.T) {
 	text := "providers: {o: {type: openai, models: [m]}}\n"
 	c := mustLoad(t, text, "OPENAI_API_KEY=one", "OPENAI_API_KEY_3= three ")
-	want := []provider.Key{{ID: "1", Text: "one"}, {ID: "3", Text: "three"}}
+	want := []provider.Key{key("1", "one"), key("3", "three")}
 	if diff := cmp.Diff(want, c.Providers[0].Keys); diff != "" {
 		t.Errorf("Keys (-want +got):\n%s", diff)
 	}
@@ -182,7 +186,7 @@ func TestSecretsOfAWS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []provider.Key{{ID: "1", Text: "from-ssm"}, {ID: "2", Text: "from-sm"}}; !cmp.Equal(want, c.Providers[0].Keys) {
+	if want := []provider.Key{key("1", "from-ssm"), key("2", "from-sm")}; !cmp.Equal(want, c.Providers[0].Keys) {
 		t.Errorf("Keys = %v, want %v", c.Providers[0].Keys, want)
 	}
 	if len(asked) != 2 {
@@ -374,7 +378,7 @@ limits: {max_body: 32MiB, max_session_id: 200}
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the two styles differ (-YAML +JSON):\n%s", diff)
 	}
-	if want := []provider.Key{{ID: "1", Text: "one"}, {ID: "second", Text: "two"}}; !cmp.Equal(want, first.Providers[0].Keys) {
+	if want := []provider.Key{key("1", "one"), key("second", "two")}; !cmp.Equal(want, first.Providers[0].Keys) {
 		t.Errorf("Keys = %v, want %v", first.Providers[0].Keys, want)
 	}
 }

@@ -151,11 +151,14 @@ func (x *exchange) plan() route.Decision {
 const bytesPerToken = 4
 
 func (x *exchange) usable(t affinity.Target) bool {
-	return x.g.Catalog.Configured(t.Provider, t.KeyID)
+	return x.g.Catalog.Configured(t)
 }
 
 func (x *exchange) target(a route.Attempt) affinity.Target {
-	return affinity.Target{Provider: a.Provider.Identity, KeyID: a.Key.ID, Model: a.Model.Upstream, Surface: string(x.op.Surface)}
+	return affinity.Target{
+		Provider: a.Provider.Identity, KeyID: a.Key.ID, KeyPrint: a.Key.Print,
+		Model: a.Model.Upstream, Surface: string(x.op.Surface),
+	}
 }
 
 // draw returns the next number of a rotation. What is not billed has rotations of its own:

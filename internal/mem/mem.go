@@ -256,7 +256,7 @@ func (s *Store) LookupAlias(ctx context.Context, responseID string, now time.Tim
 
 // asRead tells whether the row has not moved since it was read.
 func asRead(row, read affinity.Pin) bool {
-	return row.Provider == read.Provider && row.KeyID == read.KeyID && row.Epoch == read.Epoch
+	return row.Provider == read.Provider && row.KeyID == read.KeyID && row.KeyPrint == read.KeyPrint && row.Epoch == read.Epoch
 }
 
 // touch moves the times forward, never back.

@@ -3,6 +3,9 @@
 package provider
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"switchboard/internal/wire"
 )
 
@@ -18,8 +21,19 @@ const (
 
 // Key is one API key of a provider. Text is a secret: it may be sent upstream and nowhere else.
 type Key struct {
-	ID   string // position ("1", "2", …) or configured name
-	Text string
+	ID    string // position ("1", "2", …) or configured name
+	Text  string
+	Print string // KeyPrint of Text; it tells keys apart when their positions change
+}
+
+// printLabel keeps a print from being the plain digest of the key, which other systems keep.
+const printLabel = "switchboard key\x00"
+
+// KeyPrint is the fingerprint of a key's text: 16 hex digits that name the key wherever it
+// stands in a list, and say nothing of its text.
+func KeyPrint(text string) string {
+	sum := sha256.Sum256([]byte(printLabel + text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Provider is one configured upstream account. Immutable after the start.

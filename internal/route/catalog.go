@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"switchboard/internal/affinity"
 	"switchboard/internal/provider"
 	"switchboard/internal/wire"
 )
@@ -163,16 +164,16 @@ func (c *Catalog) Providers() []*provider.Provider {
 	return list
 }
 
-// Configured tells whether a provider with that key id exists and is usable, for pins.
-func (c *Catalog) Configured(provider, keyID string) bool {
-	a := c.byName[provider]
-	return a != nil && a.key(keyID) >= 0
+// Configured tells whether the provider and key that a pin names exist and are usable.
+func (c *Catalog) Configured(to affinity.Target) bool {
+	a := c.byName[to.Provider]
+	return a != nil && a.key(&to) >= 0
 }
 
-// key is the position of a usable key, or -1.
-func (a *account) key(id string) int {
+// key is the position of the usable key that a pin or a home names, or -1.
+func (a *account) key(to *affinity.Target) int {
 	for i := range a.keys {
-		if a.keys[i].ID == id {
+		if to.HasKey(a.keys[i].ID, a.keys[i].Print) {
 			return i
 		}
 	}

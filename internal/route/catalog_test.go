@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchboard/internal/affinity"
 	"switchboard/internal/provider"
 	"switchboard/internal/wire"
 )
@@ -49,7 +50,7 @@ func TestConfigured(t *testing.T) {
 		{"A", "k1"}: true, {"A", "k2"}: true, {"A", "k3"}: false, {"A", ""}: false, {"B", "k1"}: false,
 		{"none", ""}: false, {"open", ""}: true, {"open", "k1"}: false, {"blank", "1"}: false,
 	} {
-		if got := c.Configured(place[0], place[1]); got != want {
+		if got := c.Configured(affinity.Target{Provider: place[0], KeyID: place[1]}); got != want {
 			t.Errorf("Configured(%q) = %v, want %v", place, got, want)
 		}
 	}

@@ -182,11 +182,11 @@ func (b *builder) seat(t *target) (at int, ok bool) {
 }
 
 // slotOf finds where a pin points; ok is false when that is no candidate.
-func (o *offer) slotOf(to affinity.Target) (s *seat, key int, ok bool) {
+func (o *offer) slotOf(to *affinity.Target) (s *seat, key int, ok bool) {
 	for i := range o.targets {
 		s = &o.targets[i]
 		if s.model.Upstream == to.Model && s.account.provider.Identity == to.Provider {
-			key = s.account.key(to.KeyID)
+			key = s.account.key(to)
 			return s, key, key >= 0
 		}
 	}

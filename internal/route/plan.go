@@ -41,7 +41,7 @@ func (c *Catalog) Plan(in Input) Decision {
 
 // pinned is the attempt at the pin's target, if that is a candidate and not degraded.
 func (o *offer) pinned(in *Input) (Attempt, bool) {
-	s, key, ok := o.slotOf(in.Pin.Target)
+	s, key, ok := o.slotOf(&in.Pin.Target)
 	if !ok {
 		return Attempt{}, false
 	}
@@ -55,20 +55,20 @@ func (o *offer) pinned(in *Input) (Attempt, bool) {
 // goHome plans a request that may only go where its previous response lives.
 func (o *offer) goHome(d *Decision, in *Input) {
 	d.Reason = ReasonUnavailable
-	home := o.homeSeat(in.Home)
+	home, homeKey := o.homeSeat(in.Home)
 	for i := range o.targets {
 		s := &o.targets[i]
 		for key := range s.account.keys {
 			out := s.exclusion(key)
 			switch status := s.status(in.Health, key); {
-			case s != home || s.account.keys[key].ID != in.Home.KeyID:
+			case s != home || key != homeKey:
 				out.Reason = OutHome
 			case status.State == health.Degraded:
 				out.Reason, out.Status = OutDegraded, status
 			default:
 				a := s.attempt(key)
 				a.Trial = status.State == health.Trial
-				a.Pinned = in.Pin != nil && in.Pin.Same(affinity.Target{Provider: out.Provider, KeyID: out.KeyID, Model: out.Model})
+				a.Pinned = in.Pin != nil && in.Pin.Same(s.pinTo(key))
 				d.Reason, d.Attempts = ReasonAffinity, []Attempt{a}
 				continue
 			}
@@ -85,20 +85,24 @@ func (o *offer) goHome(d *Decision, in *Input) {
 
 // homeSeat is the candidate at the home's provider and key: the home's own model, or what
 // else the name means there, since a conversation may go on with another model.
-func (o *offer) homeSeat(home *affinity.Target) (found *seat) {
+func (o *offer) homeSeat(home *affinity.Target) (found *seat, key int) {
 	for i := range o.targets {
 		s := &o.targets[i]
-		if s.account.provider.Identity != home.Provider || s.account.key(home.KeyID) < 0 {
+		if s.account.provider.Identity != home.Provider {
+			continue
+		}
+		at := s.account.key(home)
+		if at < 0 {
 			continue
 		}
 		if s.model.Upstream == home.Model {
-			return s
+			return s, at
 		}
 		if found == nil {
-			found = s
+			found, key = s, at
 		}
 	}
-	return found
+	return found, key
 }
 
 // exclusions lists the candidates that cannot serve now. While nothing is degraded that is
@@ -119,6 +123,12 @@ func (o *offer) exclusions(view health.View) []Exclusion {
 		}
 	}
 	return list
+}
+
+// pinTo is where a pin to the seat with that key points.
+func (s *seat) pinTo(key int) affinity.Target {
+	k := &s.account.keys[key]
+	return affinity.Target{Provider: s.account.provider.Identity, KeyID: k.ID, KeyPrint: k.Print, Model: s.model.Upstream}
 }
 
 func (s *seat) exclusion(key int) Exclusion {

@@ -55,7 +55,9 @@ func (w *walk) skip(a Attempt) {
 	for i := range w.offer.targets {
 		s := &w.offer.targets[i]
 		if s.account.provider == a.Provider && s.model.Upstream == a.Model.Upstream {
-			w.out[s.slot+s.account.key(a.Key.ID)] = true
+			for key := range s.account.keys {
+				w.out[s.slot+key] = w.out[s.slot+key] || s.account.keys[key].ID == a.Key.ID
+			}
 		}
 	}
 }

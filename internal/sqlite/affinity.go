@@ -141,7 +141,7 @@ func (db *DB) Withdraw(ctx context.Context, read affinity.Pin) error {
 
 // asRead tells whether the row has not moved since it was read.
 func asRead(row, read *affinity.Pin) bool {
-	return row.Provider == read.Provider && row.KeyID == read.KeyID && row.Epoch == read.Epoch
+	return row.Provider == read.Provider && row.KeyID == read.KeyID && row.KeyPrint == read.KeyPrint && row.Epoch == read.Epoch
 }
 
 // wrap names the operation and the key of a fault; decisions pass as they are.

@@ -13,12 +13,12 @@ import (
 
 const (
 	selectAliasSQL = `SELECT session_key, client_session_id, session_source, provider_identity,
-	key_id, target_model, api_surface, expires_at
+	key_id, key_print, target_model, api_surface, expires_at
 FROM response_alias WHERE response_id = ?1`
 
 	putAliasSQL = `REPLACE INTO response_alias (response_id, session_key, client_session_id,
-	session_source, provider_identity, key_id, target_model, api_surface, expires_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
+	session_source, provider_identity, key_id, key_print, target_model, api_surface, expires_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 )
 
 // PutAlias implements affinity.Aliases. It returns when the alias is queued.
@@ -68,10 +68,10 @@ func (c *conn) alias(responseID string) (affinity.Alias, bool, error) {
 		return affinity.Alias{}, false, err
 	}
 	defer stmt.Reset()
-	if !found || stmt.ColumnType(7) != sqlite.TypeInteger {
+	if !found || stmt.ColumnType(8) != sqlite.TypeInteger {
 		return affinity.Alias{}, false, nil
 	}
-	for col := range 7 {
+	for col := range 8 {
 		if stmt.ColumnType(col) != sqlite.TypeText {
 			return affinity.Alias{}, false, nil
 		}
@@ -84,10 +84,11 @@ func (c *conn) alias(responseID string) (affinity.Alias, bool, error) {
 		Target: affinity.Target{
 			Provider: stmt.ColumnText(3),
 			KeyID:    stmt.ColumnText(4),
-			Model:    stmt.ColumnText(5),
-			Surface:  stmt.ColumnText(6),
+			KeyPrint: stmt.ColumnText(5),
+			Model:    stmt.ColumnText(6),
+			Surface:  stmt.ColumnText(7),
 		},
-		ExpiresAt: time.Unix(stmt.ColumnInt64(7), 0).UTC(),
+		ExpiresAt: time.Unix(stmt.ColumnInt64(8), 0).UTC(),
 	}, true, nil
 }
 
@@ -97,11 +98,11 @@ func (w *aliasWrite) apply(c *conn) error {
 	a := &w.alias
 	for i, text := range [...]string{
 		a.ResponseID, a.SessionKey, a.ClientSessionID, a.SessionSource,
-		a.Provider, a.KeyID, a.Model, a.Surface,
+		a.Provider, a.KeyID, a.KeyPrint, a.Model, a.Surface,
 	} {
 		c.putAlias.BindText(1+i, text)
 	}
-	c.putAlias.BindInt64(9, a.ExpiresAt.Unix())
+	c.putAlias.BindInt64(10, a.ExpiresAt.Unix())
 	return run(c.putAlias)
 }
 

@@ -35,7 +35,7 @@ func benchDB(b *testing.B) *DB {
 func benchPin(n int) affinity.Pin {
 	return affinity.Pin{
 		Ref:             affinity.Ref{SessionKey: fmt.Sprintf("scoped-%032x", n), Model: "m-big"},
-		Target:          affinity.Target{Provider: "openai-main", KeyID: "second", Model: "real-big-1", Surface: "openai-chat-completions"},
+		Target:          affinity.Target{Provider: "openai-main", KeyID: "second", KeyPrint: "0123456789abcdef", Model: "real-big-1", Surface: "openai-chat-completions"},
 		UserPath:        "/team/alpha",
 		ClientSessionID: "2b0e1c9e-6f3a-4b57-9d0e-0c2f6f0d7b11",
 	}

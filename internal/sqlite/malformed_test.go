@@ -14,7 +14,7 @@ import (
 )
 
 var textColumns = []string{
-	"provider_identity", "key_id", "target_model", "api_surface", "user_path", "client_session_id", "last_switch_request_id",
+	"provider_identity", "key_id", "key_print", "target_model", "api_surface", "user_path", "client_session_id", "last_switch_request_id",
 }
 
 var integerColumns = []string{
@@ -75,8 +75,8 @@ func TestSDB04MalformedRowsReadAsNone(t *testing.T) {
 			if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 				t.Fatal(err)
 			}
-			if len(line.Row) != 22 || line.Level != "ERROR" || line.Row["session_id"] != session {
-				t.Errorf("logged %+v, want the row's 22 columns at error level", line)
+			if len(line.Row) != 23 || line.Level != "ERROR" || line.Row["session_id"] != session {
+				t.Errorf("logged %+v, want the row's 23 columns at error level", line)
 			}
 
 			fresh := claim(t, db, session, "c")

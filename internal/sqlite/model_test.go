@@ -89,6 +89,7 @@ func (p *pair) target(rt *rapid.T) affinity.Target {
 	return affinity.Target{
 		Provider: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "provider"),
 		KeyID:    rapid.SampledFrom([]string{"k1", "k2"}).Draw(rt, "key"),
+		KeyPrint: rapid.SampledFrom([]string{"", "p1", "p2"}).Draw(rt, "print"),
 		Model:    rapid.SampledFrom([]string{"m1", "m2"}).Draw(rt, "model"),
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	selectPinSQL = `SELECT provider_identity, key_id, target_model, api_surface, user_path,
+	selectPinSQL = `SELECT provider_identity, key_id, key_print, target_model, api_surface, user_path,
 	client_session_id, last_switch_request_id, assigned_at, last_used_at, expires_at,
 	is_active, epoch, total_input_tokens, total_output_tokens, total_cached_tokens,
 	total_cost_nano_usd, total_requests, switch_count, switch_cost_nano_usd, last_input_tokens
@@ -21,14 +21,14 @@ FROM session_affinity WHERE session_id = ?1 AND model_name = ?2`
 
 	// putPinSQL takes the columns of selectPinSQL in their order, after the key.
 	putPinSQL = `REPLACE INTO session_affinity (session_id, model_name,
-	provider_identity, key_id, target_model, api_surface, user_path,
+	provider_identity, key_id, key_print, target_model, api_surface, user_path,
 	client_session_id, last_switch_request_id, assigned_at, last_used_at, expires_at,
 	is_active, epoch, total_input_tokens, total_output_tokens, total_cached_tokens,
 	total_cost_nano_usd, total_requests, switch_count, switch_cost_nano_usd, last_input_tokens)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)`
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)`
 
-	pinTexts = 7  // columns of text, which come first
-	pinCols  = 20 // all columns
+	pinTexts = 8  // columns of text, which come first
+	pinCols  = 21 // all columns
 )
 
 // pinState says what a row is worth.
@@ -61,7 +61,7 @@ func (c *conn) pin(ref affinity.Ref, now time.Time, malformed *onceRows, logger 
 			return affinity.Pin{}, pinMalformed, nil
 		}
 	}
-	expires := stmt.ColumnInt64(9)
+	expires := stmt.ColumnInt64(10)
 	if expires <= now.Unix() {
 		return affinity.Pin{}, pinExpired, nil
 	}
@@ -70,25 +70,26 @@ func (c *conn) pin(ref affinity.Ref, now time.Time, malformed *onceRows, logger 
 		Target: affinity.Target{
 			Provider: stmt.ColumnText(0),
 			KeyID:    stmt.ColumnText(1),
-			Model:    stmt.ColumnText(2),
-			Surface:  stmt.ColumnText(3),
+			KeyPrint: stmt.ColumnText(2),
+			Model:    stmt.ColumnText(3),
+			Surface:  stmt.ColumnText(4),
 		},
-		UserPath:            stmt.ColumnText(4),
-		ClientSessionID:     stmt.ColumnText(5),
-		LastSwitchRequestID: stmt.ColumnText(6),
-		AssignedAt:          time.Unix(stmt.ColumnInt64(7), 0).UTC(),
-		LastUsedAt:          time.UnixMilli(stmt.ColumnInt64(8)).UTC(),
+		UserPath:            stmt.ColumnText(5),
+		ClientSessionID:     stmt.ColumnText(6),
+		LastSwitchRequestID: stmt.ColumnText(7),
+		AssignedAt:          time.Unix(stmt.ColumnInt64(8), 0).UTC(),
+		LastUsedAt:          time.UnixMilli(stmt.ColumnInt64(9)).UTC(),
 		ExpiresAt:           time.Unix(expires, 0).UTC(),
-		Served:              stmt.ColumnInt64(10) != 0,
-		Epoch:               stmt.ColumnInt64(11),
-		InputTokens:         stmt.ColumnInt64(12),
-		OutputTokens:        stmt.ColumnInt64(13),
-		CachedTokens:        stmt.ColumnInt64(14),
-		CostNanoUSD:         stmt.ColumnInt64(15),
-		Requests:            stmt.ColumnInt64(16),
-		SwitchCount:         stmt.ColumnInt64(17),
-		SwitchCostNanoUSD:   stmt.ColumnInt64(18),
-		LastInputTokens:     stmt.ColumnInt64(19),
+		Served:              stmt.ColumnInt64(11) != 0,
+		Epoch:               stmt.ColumnInt64(12),
+		InputTokens:         stmt.ColumnInt64(13),
+		OutputTokens:        stmt.ColumnInt64(14),
+		CachedTokens:        stmt.ColumnInt64(15),
+		CostNanoUSD:         stmt.ColumnInt64(16),
+		Requests:            stmt.ColumnInt64(17),
+		SwitchCount:         stmt.ColumnInt64(18),
+		SwitchCostNanoUSD:   stmt.ColumnInt64(19),
+		LastInputTokens:     stmt.ColumnInt64(20),
 	}, pinLive, nil
 }
 
@@ -105,7 +106,7 @@ func wellFormed(t sqlite.ColumnType, col int) bool {
 func (c *conn) put(p *affinity.Pin) error {
 	stmt := c.putPin
 	for i, text := range [...]string{
-		p.SessionKey, p.Ref.Model, p.Provider, p.KeyID, p.Target.Model, p.Surface,
+		p.SessionKey, p.Ref.Model, p.Provider, p.KeyID, p.KeyPrint, p.Target.Model, p.Surface,
 		p.UserPath, p.ClientSessionID, p.LastSwitchRequestID,
 	} {
 		stmt.BindText(1+i, text)
@@ -119,7 +120,7 @@ func (c *conn) put(p *affinity.Pin) error {
 		p.InputTokens, p.OutputTokens, p.CachedTokens, p.CostNanoUSD, p.Requests,
 		p.SwitchCount, p.SwitchCostNanoUSD, p.LastInputTokens,
 	} {
-		stmt.BindInt64(10+i, n)
+		stmt.BindInt64(11+i, n)
 	}
 	return run(stmt)
 }
@@ -173,7 +174,7 @@ func (o *onceRows) forget(ref affinity.Ref) {
 }
 
 var pinColumnNames = [...]string{
-	"provider_identity", "key_id", "target_model", "api_surface", "user_path",
+	"provider_identity", "key_id", "key_print", "target_model", "api_surface", "user_path",
 	"client_session_id", "last_switch_request_id", "assigned_at", "last_used_at", "expires_at",
 	"is_active", "epoch", "total_input_tokens", "total_output_tokens", "total_cached_tokens",
 	"total_cost_nano_usd", "total_requests", "switch_count", "switch_cost_nano_usd", "last_input_tokens",

@@ -21,7 +21,8 @@ CREATE TABLE session_affinity (
 	model_name           TEXT NOT NULL,             -- requested model
 	provider_identity    TEXT DEFAULT '',
 	target_model         TEXT DEFAULT '',
-	key_id               TEXT DEFAULT '',
+	key_id               TEXT DEFAULT '',           -- position or name when written
+	key_print            TEXT DEFAULT '',           -- fingerprint of the key
 	api_surface          TEXT DEFAULT '',
 	user_path            TEXT DEFAULT '',
 	client_session_id    TEXT DEFAULT '',
@@ -49,6 +50,7 @@ CREATE TABLE response_alias (
 	session_source    TEXT DEFAULT '',
 	provider_identity TEXT DEFAULT '',
 	key_id            TEXT DEFAULT '',
+	key_print         TEXT DEFAULT '',
 	target_model      TEXT DEFAULT '',
 	api_surface       TEXT DEFAULT '',
 	expires_at        INTEGER DEFAULT 0              -- epoch seconds

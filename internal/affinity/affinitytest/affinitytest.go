@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 		{"ReassignNeedsTheClaimAsRead", reassignAsRead},
 		{"WithdrawDeletesOnlyAClaimAsRead", withdraw},
 		{"StalePinIsReplaced", stale},
+		{"KeysAreToldApartByTheirPrints", keyPrints},
 		{"SwitchCounts", switchCounts},
 		{"SwitchNeedsThePinAsRead", switchAsRead},
 		{"SwitchOfAClaimDoesNotCount", switchOfAClaim},

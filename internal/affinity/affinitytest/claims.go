@@ -68,6 +68,8 @@ func confirm(k *keyboard) {
 	for name, read := range map[string]affinity.Pin{
 		"another provider": with(other, func(p *affinity.Pin) { p.Provider = "provider-b" }),
 		"another key":      with(other, func(p *affinity.Pin) { p.KeyID = "k2" }),
+		"another print":    with(other, func(p *affinity.Pin) { p.KeyPrint = "print of another" }),
+		"no print":         with(other, func(p *affinity.Pin) { p.KeyPrint = "" }),
 		"another epoch":    with(other, func(p *affinity.Pin) { p.Epoch++ }),
 	} {
 		got, err := k.Store.Confirm(k.Context(), read, k.now, k.idle)
@@ -122,6 +124,7 @@ func reassignAsRead(k *keyboard) {
 func withdraw(k *keyboard) {
 	claim := k.claims("s1", a())
 	k.withdraws(with(claim, func(p *affinity.Pin) { p.KeyID = "k2" }))
+	k.withdraws(with(claim, func(p *affinity.Pin) { p.KeyPrint = "print of another" }))
 	k.withdraws(with(claim, func(p *affinity.Pin) { p.Provider = "provider-b" }))
 	k.withdraws(with(claim, func(p *affinity.Pin) { p.Epoch = 2 }))
 	k.sees("s1", claim)
@@ -147,6 +150,7 @@ func stale(k *keyboard) {
 	for name, read := range map[string]affinity.Pin{
 		"another provider": with(old, func(p *affinity.Pin) { p.Provider = "provider-z" }),
 		"another key":      with(old, func(p *affinity.Pin) { p.KeyID = "k9" }),
+		"another print":    with(old, func(p *affinity.Pin) { p.KeyPrint = "print of another" }),
 		"another epoch":    with(old, func(p *affinity.Pin) { p.Epoch-- }),
 	} {
 		got, err := k.Store.Assign(k.Context(), k.pin("s1", c()), &read, k.now, k.idle)
@@ -160,6 +164,43 @@ func stale(k *keyboard) {
 
 	gone := k.fresh("s2", a())
 	k.same("Assign over a stale pin that is gone", k.assigns(k.pin("s2", c()), &gone), k.fresh("s2", c()))
+}
+
+// keyPrints: another key under the same id is another target; the same key under another id
+// is not.
+func keyPrints(k *keyboard) {
+	elsewhere, replaced := a(), a()
+	elsewhere.KeyID = "k7"
+	replaced.KeyPrint = "print of another"
+
+	claim := k.claims("s1", a())
+	want := claim
+	want.Served = true
+	k.same("Reassign to the same key under another id", k.reassigns(claim, elsewhere), want)
+	k.sees("s1", want)
+
+	claim = k.claims("s2", a())
+	want = claim
+	want.Target, want.Served, want.Epoch = replaced, true, 2
+	k.same("Reassign to another key under the same id", k.reassigns(claim, replaced), want)
+	k.sees("s2", want)
+
+	served := k.serves("s3", a())
+	got := k.switches(served, replaced, "r1", 10)
+	if got.Target != replaced || got.SwitchCount != 1 {
+		k.Fatalf("IncrementSwitch to another key under the same id = %+v, want it counted", got)
+	}
+	k.same("IncrementSwitch again", k.switches(served, replaced, "r1", 10), got)
+	k.sees("s3", got)
+
+	// A row from before prints were known: the id is all there is.
+	bare := a()
+	bare.KeyPrint = ""
+	claim = k.claims("s4", bare)
+	want = claim
+	want.Served = true
+	k.same("Reassign of a claim without a print", k.reassigns(claim, a()), want)
+	k.sees("s4", want)
 }
 
 func with(pin affinity.Pin, change func(p *affinity.Pin)) affinity.Pin {

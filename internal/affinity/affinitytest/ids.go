@@ -31,7 +31,7 @@ func idsAreAnyText(k *keyboard) {
 		for _, ref := range []affinity.Ref{{SessionKey: id, Model: "m-big"}, {SessionKey: "sess", Model: id}} {
 			pin := affinity.Pin{
 				Ref: ref, UserPath: "/" + id, ClientSessionID: id,
-				Target: affinity.Target{Provider: "p" + id, KeyID: id, Model: id, Surface: id},
+				Target: affinity.Target{Provider: "p" + id, KeyID: id, KeyPrint: id, Model: id, Surface: id},
 			}
 			pin = k.assigns(pin, nil)
 			pin = k.confirms(pin)

@@ -18,7 +18,7 @@ func b() affinity.Target  { return target("provider-b", "k1") }
 func c() affinity.Target  { return target("provider-c", "k1") }
 
 func target(provider, key string) affinity.Target {
-	return affinity.Target{Provider: provider, KeyID: key, Model: "m-" + provider, Surface: "openai-chat-completions"}
+	return affinity.Target{Provider: provider, KeyID: key, KeyPrint: "print of " + provider + " " + key, Model: "m-" + provider, Surface: "openai-chat-completions"}
 }
 
 // keyboard is one test's view of the store: its methods are the contract's verbs, in the
