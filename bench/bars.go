@@ -121,10 +121,8 @@ func (m measurement) bars() (list []bar) {
 			})
 		}
 	}
-	for _, s := range []string{"paced-2k-c100", "paced-100k-c100"} {
-		if m.has(s) {
-			ratio("chunk lag p99, "+s, "µs", median(m.pick(s, "switchboard", lag)), median(m.pick(s, "floor", lag)), 2)
-		}
+	if s := "paced-100k-c100"; m.has(s) {
+		ratio("chunk lag p99, "+s, "µs", median(m.pick(s, "switchboard", lag)), median(m.pick(s, "floor", lag)), 2)
 	}
 	ratio("start to first answer", "ms", m.cold["switchboard"], m.cold["floor"], 2)
 	return append(list,
