@@ -185,7 +185,7 @@ func (x *exchange) relayRefusal(f *proxy.Failure) *wire.Error {
 
 // passOn sends an upstream's error answer as it is, our keys taken out.
 func (x *exchange) passOn(f *proxy.Failure) {
-	proxy.CopyHeaders(x.w.Header(), f.Header)
+	proxy.CopyHeaders(x.w.Header(), f.Header, "")
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{itoa(int64(len(f.Body)))}

@@ -60,6 +60,11 @@ func (h *head) Write(b []byte) (int, error) {
 	return h.ResponseWriter.Write(b)
 }
 
+// SetWriteDeadline limits how long writes may wait for the client, where the carrier can.
+func (h *head) SetWriteDeadline(t time.Time) error {
+	return http.NewResponseController(h.ResponseWriter).SetWriteDeadline(t)
+}
+
 // Flush sends what is buffered, where the carrier buffers.
 func (h *head) Flush() {
 	if f, ok := h.ResponseWriter.(http.Flusher); ok {
@@ -69,6 +74,9 @@ func (h *head) Flush() {
 
 // decode reads the body once and finds the routing fields.
 func (x *exchange) decode(r *http.Request) *wire.Error {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return errEncoded()
+	}
 	if x.body, _ = x.g.bodies.Get().(*[]byte); x.body == nil {
 		x.body = new([]byte)
 	}
@@ -154,7 +162,18 @@ func (x *exchange) usable(t affinity.Target) bool {
 	return x.g.Catalog.Configured(t)
 }
 
+// target is where a pin to an attempt points. Where keys take turns within a session it
+// names none of them: moving between them is no switch.
 func (x *exchange) target(a route.Attempt) affinity.Target {
+	t := x.place(a)
+	if !a.Provider.StickyKeys {
+		t.KeyID, t.KeyPrint = "", ""
+	}
+	return t
+}
+
+// place is where an attempt goes, with its key: a response can be continued there alone.
+func (x *exchange) place(a route.Attempt) affinity.Target {
 	return affinity.Target{
 		Provider: a.Provider.Identity, KeyID: a.Key.ID, KeyPrint: a.Key.Print,
 		Model: a.Model.Upstream, Surface: string(x.op.Surface),

@@ -122,6 +122,13 @@ func errUnknownModel(model string) *wire.Error {
 	}
 }
 
+func errEncoded() *wire.Error {
+	return &wire.Error{
+		Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error", Code: "unsupported_encoding",
+		Message: "The request body has a Content-Encoding; send it plain.",
+	}
+}
+
 func errWrongSurface(model string, surface wire.Surface) *wire.Error {
 	return &wire.Error{
 		Status: http.StatusNotFound, Type: "not_found_error", Code: "model_not_found", Param: "model",
