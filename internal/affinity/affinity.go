@@ -15,6 +15,8 @@ type Ref struct {
 }
 
 // Target is where a pin points: the provider, key and model that hold the prompt cache.
+// With neither key id nor print it is the provider whatever the key: one that needs none,
+// or whose keys take turns within a session (session_sticky_keys: false).
 type Target struct {
 	Provider string // provider identity
 	KeyID    string // position or name of the key when this was written; positions change
@@ -24,10 +26,13 @@ type Target struct {
 }
 
 // Same tells whether both targets share a prompt cache: same provider, key and model. The
-// surface makes no difference.
+// surface makes no difference, nor does the key when one of them is for any.
 func (t Target) Same(other Target) bool {
-	return t.Provider == other.Provider && t.Model == other.Model && t.HasKey(other.KeyID, other.KeyPrint)
+	return t.Provider == other.Provider && t.Model == other.Model &&
+		(t.anyKey() || other.anyKey() || t.HasKey(other.KeyID, other.KeyPrint))
 }
+
+func (t Target) anyKey() bool { return t.KeyID == "" && t.KeyPrint == "" }
 
 // HasKey tells whether the target's key is the one with that id and print. Prints decide
 // where both are known: a key keeps its print when keys are added, removed or put in
@@ -157,8 +162,8 @@ type Store interface {
 	AddUsage(ctx context.Context, ref Ref, usage Usage, now time.Time, idle time.Duration) error
 }
 
-// Aliases remembers where responses live. Duties as for Store; PutAlias may be delayed
-// until the store's Close but is seen at once by the same process.
+// Aliases remembers where responses live. Duties as for Store: a client may continue a
+// response through any process as soon as it has seen its id.
 type Aliases interface {
 	// PutAlias writes or replaces an alias.
 	PutAlias(ctx context.Context, a Alias) error

@@ -25,6 +25,10 @@ func TestSame(t *testing.T) {
 		{"no prints", to("A", "1", none, "m"), to("A", "1", none, "m"), true},
 		{"no prints, another id", to("A", "1", none, "m"), to("A", "2", none, "m"), false},
 		{"no keys", to("A", "", none, "m"), to("A", "", none, "m"), true},
+		{"any key", to("A", "", none, "m"), to("A", "1", "p", "m"), true},
+		{"any key, no print", to("A", "", none, "m"), to("A", "1", none, "m"), true},
+		{"any key of another provider", to("B", "", none, "m"), to("A", "1", "p", "m"), false},
+		{"any key, another model", to("A", "", none, "m"), to("A", "1", "p", "n"), false},
 		{"another provider", to("A", "1", "p", "m"), to("B", "1", "p", "m"), false},
 		{"another model", to("A", "1", "p", "m"), to("A", "1", "p", "n"), false},
 	} {

@@ -111,6 +111,7 @@ func (x *exchange) relay(ctx context.Context, answer *proxy.Answer) {
 	if !x.event.Switched {
 		x.event.SwitchCostNanoUSD = nil
 	}
+	x.remember(ctx, answer.ResponseID())
 	h := x.w.Header()
 	if pin := x.binding.Pin(); pin != nil {
 		count := pin.SwitchCount

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"switchboard/internal/affinity"
+	"switchboard/internal/budget"
 	"switchboard/internal/provider"
 	"switchboard/internal/record"
 	"switchboard/internal/session"
@@ -51,14 +52,19 @@ func (x *exchange) account(u provider.Usage) affinity.Usage {
 	return delta
 }
 
+// remember writes down where a response lives, before the client can know its id: the next
+// request may continue it at once, and through another process.
 func (x *exchange) remember(ctx context.Context, responseID string) {
-	if responseID == "" || x.op.Surface != wire.Responses {
+	if responseID == "" || responseID == x.remembered || x.op.Surface != wire.Responses {
 		return
 	}
+	x.remembered = responseID
+	ctx, release := budget.With(context.WithoutCancel(ctx), storeBudget)
+	defer release()
 	err := x.g.Aliases.PutAlias(ctx, affinity.Alias{
 		ResponseID: session.Scope(x.event.UserPath, responseID), SessionKey: x.identity.Key,
 		ClientSessionID: x.identity.ID, SessionSource: x.identity.Source,
-		Target: x.target(x.served), ExpiresAt: time.Now().Add(aliasTTL),
+		Target: x.place(x.served), ExpiresAt: time.Now().Add(aliasTTL),
 	})
 	if err != nil {
 		x.g.Logger.WarnContext(ctx, "response alias not kept", slog.String("request_id", x.event.RequestID), slog.Any("cause", err))

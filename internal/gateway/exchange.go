@@ -38,6 +38,8 @@ type exchange struct {
 	served    route.Attempt
 	streaming bool
 	abort     bool
+
+	remembered string // the response whose alias is written
 }
 
 // head remembers the status that was sent.

@@ -164,11 +164,21 @@ func (c *Catalog) Providers() []*provider.Provider {
 	return list
 }
 
-// Configured tells whether the provider and key that a pin names exist and are usable.
+// Configured tells whether the provider and key that a pin names exist and are usable. Of a
+// provider whose keys take turns any usable key will do.
 func (c *Catalog) Configured(to affinity.Target) bool {
 	a := c.byName[to.Provider]
-	return a != nil && a.key(&to) >= 0
+	switch {
+	case a == nil:
+		return false
+	case a.loose():
+		return len(a.keys) > 0
+	}
+	return a.key(&to) >= 0
 }
+
+// loose tells whether the provider's keys take turns within a session: its pins name no key.
+func (a *account) loose() bool { return !a.provider.StickyKeys }
 
 // key is the position of the usable key that a pin or a home names, or -1.
 func (a *account) key(to *affinity.Target) int {

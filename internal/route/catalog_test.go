@@ -45,10 +45,13 @@ func TestConfigured(t *testing.T) {
 	open.NoAuth = true
 	blank := upstream("blank", "")
 	blank.Keys = []provider.Key{{ID: "1"}}
-	c := mustCatalog(t, []*provider.Provider{upstream("A", "k1 k2"), upstream("none", ""), open, blank})
+	loose, looseBlank := upstream("loose", "k1 k2"), upstream("loose blank", "")
+	loose.StickyKeys, looseBlank.StickyKeys = false, false
+	c := mustCatalog(t, []*provider.Provider{upstream("A", "k1 k2"), upstream("none", ""), open, blank, loose, looseBlank})
 	for place, want := range map[[2]string]bool{
 		{"A", "k1"}: true, {"A", "k2"}: true, {"A", "k3"}: false, {"A", ""}: false, {"B", "k1"}: false,
 		{"none", ""}: false, {"open", ""}: true, {"open", "k1"}: false, {"blank", "1"}: false,
+		{"loose", ""}: true, {"loose", "k1"}: true, {"loose", "k9"}: true, {"loose blank", ""}: false,
 	} {
 		if got := c.Configured(affinity.Target{Provider: place[0], KeyID: place[1]}); got != want {
 			t.Errorf("Configured(%q) = %v, want %v", place, got, want)

@@ -29,7 +29,7 @@ func (w *walk) keysOf(s *seat) []keyPlace {
 	if len(keys) < 2 {
 		return keys
 	}
-	if !s.account.provider.StickyKeys || w.in.SessionKey == "" {
+	if s.account.loose() || w.in.SessionKey == "" {
 		rotate(keys, w.draw(s.account.turn, len(keys)))
 		return keys
 	}

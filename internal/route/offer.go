@@ -181,16 +181,15 @@ func (b *builder) seat(t *target) (at int, ok bool) {
 	return at, true
 }
 
-// slotOf finds where a pin points; ok is false when that is no candidate.
-func (o *offer) slotOf(to *affinity.Target) (s *seat, key int, ok bool) {
+// seatOf finds where a pin points, whatever the key; nil when that is no candidate.
+func (o *offer) seatOf(to *affinity.Target) *seat {
 	for i := range o.targets {
-		s = &o.targets[i]
+		s := &o.targets[i]
 		if s.model.Upstream == to.Model && s.account.provider.Identity == to.Provider {
-			key = s.account.key(to)
-			return s, key, key >= 0
+			return s
 		}
 	}
-	return nil, 0, false
+	return nil
 }
 
 func (s *seat) attempt(key int) Attempt {

@@ -7,8 +7,8 @@ import (
 
 // Plan decides. It is pure: no I/O, no clock, no randomness but Draw.
 //
-// A viable pin comes first, whatever the strategy and the prices, and draws nothing; the
-// rest is in More. Otherwise the strategy orders the targets, and each target's keys follow
+// A viable pin comes first, whatever the strategy and the prices; the rest is in More. It
+// draws nothing, unless the keys of its provider take turns. Otherwise the strategy orders the targets, and each target's keys follow
 // one another. A pin that is not viable leaves the order to the strategy: ReasonFallback.
 func (c *Catalog) Plan(in Input) Decision {
 	n := c.find(in.Model)
@@ -23,9 +23,9 @@ func (c *Catalog) Plan(in Input) Decision {
 	}
 	d.Excluded = o.exclusions(in.Health)
 	if in.Pin != nil {
-		if a, ok := o.pinned(&in); ok {
-			d.Reason, d.Attempts = ReasonAffinity, []Attempt{a}
-			if o.slots > 1 {
+		if d.Attempts = o.pinned(&in); len(d.Attempts) > 0 {
+			d.Reason = ReasonAffinity
+			if o.slots > len(d.Attempts) {
 				d.offer, d.in = o, in
 			}
 			return d
@@ -39,17 +39,28 @@ func (c *Catalog) Plan(in Input) Decision {
 	return d
 }
 
-// pinned is the attempt at the pin's target, if that is a candidate and not degraded.
-func (o *offer) pinned(in *Input) (Attempt, bool) {
-	s, key, ok := o.slotOf(&in.Pin.Target)
-	if !ok {
-		return Attempt{}, false
+// pinned is the attempt at the pin's target, if that is a candidate and not degraded. Of a
+// provider whose keys take turns it is one for each of them.
+func (o *offer) pinned(in *Input) []Attempt {
+	s := o.seatOf(&in.Pin.Target)
+	if s == nil {
+		return nil
+	}
+	if s.account.loose() {
+		return newWalk(o, *in).pinned(s)
+	}
+	key := s.account.key(&in.Pin.Target)
+	if key < 0 {
+		return nil
 	}
 	a := s.attempt(key)
 	a.Pinned = true
 	state := s.status(in.Health, key).State
 	a.Trial = state == health.Trial
-	return a, state != health.Degraded
+	if state == health.Degraded {
+		return nil
+	}
+	return []Attempt{a}
 }
 
 // goHome plans a request that may only go where its previous response lives.
@@ -125,10 +136,13 @@ func (o *offer) exclusions(view health.View) []Exclusion {
 	return list
 }
 
-// pinTo is where a pin to the seat with that key points.
+// pinTo is where the pin of a request that this key serves points.
 func (s *seat) pinTo(key int) affinity.Target {
-	k := &s.account.keys[key]
-	return affinity.Target{Provider: s.account.provider.Identity, KeyID: k.ID, KeyPrint: k.Print, Model: s.model.Upstream}
+	to := affinity.Target{Provider: s.account.provider.Identity, Model: s.model.Upstream}
+	if !s.account.loose() {
+		to.KeyID, to.KeyPrint = s.account.keys[key].ID, s.account.keys[key].Print
+	}
+	return to
 }
 
 func (s *seat) exclusion(key int) Exclusion {

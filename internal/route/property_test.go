@@ -155,8 +155,14 @@ func TestPlanInvariants(t *testing.T) {
 		}
 		c := catalog(w.providers, w.virtuals)
 		got := c.Plan(in)
-		if in.Pin != nil && len(got.Attempts) > 0 && got.Attempts[0].Pinned && len(turns) > 0 {
-			t.Fatalf("a pinned request has drawn %v", turns)
+		if in.Pin != nil && len(got.Attempts) > 0 && got.Attempts[0].Pinned {
+			drawn := maps.Clone(turns)
+			if !got.Attempts[0].Provider.StickyKeys {
+				delete(drawn, "key:"+in.Pin.Provider)
+			}
+			if len(drawn) > 0 {
+				t.Fatalf("a pinned request has drawn %v", drawn)
+			}
 		}
 		attempts := got.all()
 		checkAccounted(t, all, attempts, got, in)
@@ -206,9 +212,15 @@ func checkAccounted(t *rapid.T, all map[slot]bool, attempts []Attempt, got Decis
 
 func checkPin(t *rapid.T, in Input, attempts []Attempt, got Decision) {
 	for i, a := range attempts {
-		isPin := in.Pin != nil && a.Provider.Identity == in.Pin.Provider && a.Key.ID == in.Pin.KeyID && a.Model.Upstream == in.Pin.Target.Model
-		if a.Pinned != isPin || isPin && (i != 0 || got.Reason != ReasonAffinity) {
+		isPin := in.Pin != nil && a.Provider.Identity == in.Pin.Provider && a.Model.Upstream == in.Pin.Target.Model &&
+			(a.Key.ID == in.Pin.KeyID || !a.Provider.StickyKeys)
+		if a.Pinned != isPin || isPin && (i >= len(got.Attempts) || got.Reason != ReasonAffinity) {
 			t.Fatalf("pin %v at place %d of %s (%s)", in.Pin.Target, i, show(attempts), got.Reason)
+		}
+	}
+	for _, a := range got.Attempts {
+		if got.Reason == ReasonAffinity && !a.Pinned {
+			t.Fatalf("attempts %s beside the pin %v", show(got.Attempts), in.Pin.Target)
 		}
 	}
 	if got.Reason == ReasonAffinity && !attempts[0].Pinned || got.Reason == ReasonFallback && in.Pin == nil {

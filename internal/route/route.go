@@ -57,7 +57,7 @@ type Attempt struct {
 	Provider *provider.Provider
 	Key      provider.Key // zero for a provider without auth
 	Model    provider.Model
-	Pinned   bool // it is where the pin points
+	Pinned   bool // it is where the pin points; with session_sticky_keys: false any key of the provider
 	Trial    bool // needs the lease of health.Board.Probe
 }
 
@@ -83,7 +83,7 @@ type Exclusion struct {
 // are used up, what More returns; it stops at max_attempts.
 type Decision struct {
 	Reason   string      // of the first attempt; ReasonUnavailable when there is none
-	Attempts []Attempt   // only the pinned one when the pin is viable, else all
+	Attempts []Attempt   // only the pinned ones when the pin is viable, else all
 	Excluded []Exclusion // every candidate that is not in Attempts or More; not to be changed
 	Known    bool        // the model exists at all
 	Served   bool        // at least one candidate speaks the surface
@@ -101,7 +101,9 @@ func (d Decision) More() []Attempt {
 		return nil
 	}
 	w := newWalk(d.offer, d.in)
-	w.skip(d.Attempts[0])
+	for i := range d.Attempts {
+		w.skip(&d.Attempts[i])
+	}
 	return w.run()
 }
 

@@ -51,7 +51,7 @@ func newWalk(o *offer, in Input) *walk {
 }
 
 // skip leaves out an attempt that is made already.
-func (w *walk) skip(a Attempt) {
+func (w *walk) skip(a *Attempt) {
 	for i := range w.offer.targets {
 		s := &w.offer.targets[i]
 		if s.account.provider == a.Provider && s.model.Upstream == a.Model.Upstream {
@@ -103,7 +103,19 @@ func (w *walk) target(at int) {
 		return
 	}
 	w.seen[at] = true
-	s := &w.offer.targets[at]
+	w.seat(&w.offer.targets[at])
+}
+
+// pinned returns the attempts at the one seat that a pin points to.
+func (w *walk) pinned(s *seat) []Attempt {
+	w.seat(s)
+	for i := range w.attempts {
+		w.attempts[i].Pinned = true
+	}
+	return w.attempts
+}
+
+func (w *walk) seat(s *seat) {
 	for _, k := range w.keysOf(s) {
 		a := s.attempt(k.key)
 		a.Trial = w.states[s.slot+k.key] == health.Trial

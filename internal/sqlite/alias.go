@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -21,18 +20,10 @@ FROM response_alias WHERE response_id = ?1`
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 )
 
-// PutAlias implements affinity.Aliases. It returns when the alias is queued.
+// PutAlias implements affinity.Aliases. It returns when the alias is committed.
 func (db *DB) PutAlias(ctx context.Context, a affinity.Alias) error {
-	err := ctx.Err()
-	if err == nil {
-		a.ExpiresAt = second(a.ExpiresAt)
-		entry := &aliasWrite{alias: a}
-		db.aliases.put(a.ResponseID, entry)
-		if err = db.enqueue(ctx, entry); err != nil {
-			db.aliases.remove(a.ResponseID, entry)
-		}
-	}
-	if err != nil {
+	a.ExpiresAt = second(a.ExpiresAt)
+	if _, err := db.call(ctx, func(c *conn) (affinity.Pin, error) { return affinity.Pin{}, c.replaceAlias(&a) }); err != nil {
 		return fmt.Errorf("sqlite: put alias %q: %w", a.ResponseID, err)
 	}
 	return nil
@@ -41,17 +32,13 @@ func (db *DB) PutAlias(ctx context.Context, a affinity.Alias) error {
 // LookupAlias implements affinity.Aliases.
 func (db *DB) LookupAlias(ctx context.Context, responseID string, now time.Time) (affinity.Alias, error) {
 	var a affinity.Alias
-	entry, found := db.aliases.get(responseID)
-	if found {
-		a = entry.alias
-	} else {
-		err := db.read(ctx, func(c *conn) (err error) {
-			a, found, err = c.alias(responseID)
-			return err
-		})
-		if err != nil {
-			return affinity.Alias{}, fmt.Errorf("sqlite: lookup alias %q: %w", responseID, err)
-		}
+	var found bool
+	err := db.read(ctx, func(c *conn) (err error) {
+		a, found, err = c.alias(responseID)
+		return err
+	})
+	if err != nil {
+		return affinity.Alias{}, fmt.Errorf("sqlite: lookup alias %q: %w", responseID, err)
 	}
 	if !found || !a.ExpiresAt.After(now) {
 		return affinity.Alias{}, affinity.ErrNotFound
@@ -92,10 +79,8 @@ func (c *conn) alias(responseID string) (affinity.Alias, bool, error) {
 	}, true, nil
 }
 
-type aliasWrite struct{ alias affinity.Alias }
-
-func (w *aliasWrite) apply(c *conn) error {
-	a := &w.alias
+// replaceAlias writes the row of a response.
+func (c *conn) replaceAlias(a *affinity.Alias) error {
 	for i, text := range [...]string{
 		a.ResponseID, a.SessionKey, a.ClientSessionID, a.SessionSource,
 		a.Provider, a.KeyID, a.KeyPrint, a.Model, a.Surface,
@@ -105,14 +90,3 @@ func (w *aliasWrite) apply(c *conn) error {
 	c.putAlias.BindInt64(10, a.ExpiresAt.Unix())
 	return run(c.putAlias)
 }
-
-func (w *aliasWrite) settle(db *DB, err error) {
-	db.aliases.remove(w.alias.ResponseID, w)
-	if err != nil {
-		db.logger.LogAttrs(context.Background(), slog.LevelError, "undelivered_alias",
-			slog.Any("alias", w.alias), slog.Any("error", err))
-	}
-}
-
-func (w *aliasWrite) waiting() bool { return false }
-func (w *aliasWrite) at() time.Time { return time.Time{} }

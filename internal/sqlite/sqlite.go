@@ -48,7 +48,6 @@ type DB struct {
 
 	closeCalled atomic.Bool
 
-	aliases   pending[string, *aliasWrite]
 	usage     pending[affinity.Ref, *usageWrite] // of requests with input
 	malformed onceRows
 }

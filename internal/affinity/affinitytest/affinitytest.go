@@ -19,7 +19,7 @@ import (
 type Stores struct {
 	Store   affinity.Store
 	Aliases affinity.Aliases // nil: the backend keeps none
-	// Flush makes delayed writes (AddUsage, PutAlias) visible; nil: nothing is delayed.
+	// Flush makes delayed writes (AddUsage) visible; nil: nothing is delayed.
 	Flush func(t *testing.T)
 	// Peer is a second way to the same rows, like another process; nil: there is none.
 	Peer affinity.Store
