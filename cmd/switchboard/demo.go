@@ -33,16 +33,11 @@ const (
 // Run holds a conversation through a real switchboard whose provider fails half-way, and
 // prints the thread as the routing events tell it.
 func (demoCommand) Run(ctx context.Context, p process) (err error) {
-	dir, err := os.MkdirTemp("", "switchboard-demo-")
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	providers, err := startDemoProviders()
+	dir, providers, stop, err := startDemo()
 	if err != nil {
 		return err
 	}
-	defer providers.close()
+	defer stop()
 	cfg, err := loadDemo(dir, "127.0.0.1:0", providers, p)
 	if err != nil {
 		return err
@@ -60,6 +55,20 @@ func (demoCommand) Run(ctx context.Context, p process) (err error) {
 	thread := &tee{to: db}
 	handler.Recorder = thread
 	return converse(ctx, handler, providers, thread, p.stdout)
+}
+
+// startDemo makes a folder for the demo's files and starts its providers; stop ends both.
+func startDemo() (dir string, providers *demoProviders, stop func(), err error) {
+	if dir, err = os.MkdirTemp("", "switchboard-demo-"); err != nil {
+		return "", nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	if providers, err = startDemoProviders(); err != nil {
+		return "", nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, providers, func() {
+		providers.close()
+		os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	}, nil
 }
 
 // loadDemo loads the demo's configuration through the same door as any other.

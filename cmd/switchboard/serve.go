@@ -67,16 +67,11 @@ func (c *serveCommand) Run(ctx context.Context, p process) error {
 // serveDemo serves the built-in providers. Its database lives as long as the process,
 // unless --session-db names another.
 func (c *serveCommand) serveDemo(ctx context.Context, p process) error {
-	dir, err := os.MkdirTemp("", "switchboard-demo-")
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	providers, err := startDemoProviders()
+	dir, providers, stop, err := startDemo()
 	if err != nil {
 		return err
 	}
-	defer providers.close()
+	defer stop()
 	address := c.Listen
 	if address == "" {
 		address = "127.0.0.1:8080"
