@@ -177,6 +177,7 @@ func listenUntilSignal(ctx context.Context, listener net.Listener, handler http.
 	defer cancel()
 	err := server.Shutdown(grace)
 	if grace.Err() != nil {
+		logger.WarnContext(ctx, "breaking off running answers", slog.Any("cause", grace.Err()))
 		breakOff()                // ends the upstream calls
 		err = server.Close()      // and the connections of clients that do not read
 		running.wait(closeBudget) // each handler leaves its event
