@@ -52,7 +52,7 @@ type Pin struct {
 	ClientSessionID string // the id as the client gave it
 
 	AssignedAt time.Time // seconds precision, UTC
-	LastUsedAt time.Time // milliseconds precision, UTC
+	LastUsedAt time.Time // seconds precision, UTC
 	ExpiresAt  time.Time // seconds precision, UTC; at this instant the pin reads as none
 
 	// Served is false while the pin is a tentative claim: written before the upstream call
@@ -67,7 +67,15 @@ type Pin struct {
 	SwitchCount                             int64
 	SwitchCostNanoUSD                       int64
 	LastInputTokens                         int64 // prompt tokens of the newest request: what a switch resends
-	LastSwitchRequestID                     string
+	// LastSwitchRequestID is the request that made the newest counted switch, or, before the
+	// first one, the claim. It makes that write recognisable when it is repeated.
+	LastSwitchRequestID string
+}
+
+// ClaimedBy tells whether the row was written by claim: the same request's, for the same
+// target.
+func (p *Pin) ClaimedBy(claim *Pin) bool {
+	return claim.LastSwitchRequestID != "" && p.LastSwitchRequestID == claim.LastSwitchRequestID && p.Same(claim.Target)
 }
 
 // Usage is what one finished request adds to its pin.
@@ -133,6 +141,9 @@ type Store interface {
 	// ErrConflict: the winner to adopt. When stale is not nil a live row that is as
 	// stale was read counts as no row: it names a provider or key that
 	// is no longer configured. p.Served true writes a served pin at once.
+	// p.LastSwitchRequestID is the claiming request, and is kept. A live row of that request
+	// which points to p's target is success: it is a repeat of an applied write. Without a
+	// request there is no telling, and a repeat loses to itself.
 	Assign(ctx context.Context, p Pin, stale *Pin, now time.Time, idle time.Duration) (Pin, error)
 
 	// Confirm marks the pin as served when it is as read; repeating
@@ -151,9 +162,9 @@ type Store interface {
 	Withdraw(ctx context.Context, read Pin) error
 
 	// IncrementSwitch moves a served pin to move.To and adds 1 to its switch count, if
-	// the row is as read. A row whose LastSwitchRequestID is
-	// move.RequestID and which points to move.To is success: it is a repeat of an applied
-	// write. ErrNotFound and ErrConflict as for Confirm.
+	// the row is as read. A row that has been
+	// switched, whose LastSwitchRequestID is move.RequestID and which points to move.To is
+	// success: it is a repeat of an applied write. ErrNotFound and ErrConflict as for Confirm.
 	IncrementSwitch(ctx context.Context, read Pin, move Move, now time.Time, idle time.Duration) (Pin, error)
 
 	// AddUsage (update_tokens) adds a finished request's usage and one request, sets

@@ -69,16 +69,16 @@ func (b *Binding) State() State { return b.state }
 // Err is the first fault of the store, for the log; nil when it answered.
 func (b *Binding) Err() error { return b.err }
 
-// Claim writes a tentative claim for to, before the upstream call. When another request
+// Claim writes request requestID's tentative claim for to, before the upstream call. When another request
 // was first, its pin is adopted instead: adopted is then true and the caller decides again
 // with Pin. Without a store, or after a fault, it does nothing.
-func (b *Binding) Claim(ctx context.Context, to Target, userPath, clientSessionID string, now time.Time) (adopted bool) {
+func (b *Binding) Claim(ctx context.Context, to Target, requestID, userPath, clientSessionID string, now time.Time) (adopted bool) {
 	if b.binder == nil || b.pin != nil || b.state == StateUnknown {
 		return false
 	}
 	ctx, release := budget.With(ctx, b.binder.Budget)
 	defer release()
-	pin, err := b.binder.Store.Assign(ctx, b.fresh(to, userPath, clientSessionID, false), b.stale, now, b.binder.Idle)
+	pin, err := b.binder.Store.Assign(ctx, b.fresh(to, requestID, userPath, clientSessionID, false), b.stale, now, b.binder.Idle)
 	switch {
 	case errors.Is(err, ErrConflict):
 		b.adopt(pin)
@@ -148,7 +148,7 @@ func (b *Binding) settle(ctx context.Context, c Commitment, now time.Time) (pin 
 	}
 	if errors.Is(err, ErrNotFound) {
 		counted = false
-		pin, err = store.Assign(ctx, b.fresh(c.To, c.UserPath, c.ClientSessionID, true), nil, now, idle)
+		pin, err = store.Assign(ctx, b.fresh(c.To, c.RequestID, c.UserPath, c.ClientSessionID, true), nil, now, idle)
 	}
 	return pin, counted && err == nil, err
 }
@@ -188,6 +188,9 @@ func (b *Binding) fault(err error) {
 	}
 }
 
-func (b *Binding) fresh(to Target, userPath, clientSessionID string, served bool) Pin {
-	return Pin{Ref: b.ref, Target: to, UserPath: userPath, ClientSessionID: clientSessionID, Served: served}
+func (b *Binding) fresh(to Target, requestID, userPath, clientSessionID string, served bool) Pin {
+	return Pin{
+		Ref: b.ref, Target: to, UserPath: userPath, ClientSessionID: clientSessionID,
+		Served: served, LastSwitchRequestID: requestID,
+	}
 }

@@ -57,7 +57,7 @@ func TestFirstRequestClaimsThenConfirms(t *testing.T) {
 	if b.Pin() != nil || b.State() != affinity.StateNone {
 		t.Fatalf("Lookup() = %v, %v, want no pin", b.Pin(), b.State())
 	}
-	if adopted := b.Claim(t.Context(), toA, "/t", "id", noon); adopted {
+	if adopted := b.Claim(t.Context(), toA, "claim by b", "/t", "id", noon); adopted {
 		t.Fatal("Claim() adopted a pin of nobody")
 	}
 	if pin := onlyPin(t, store); pin.Served || pin.Target != toA {
@@ -75,7 +75,7 @@ func TestFirstRequestClaimsThenConfirms(t *testing.T) {
 func TestFirstRequestThatFailsOver(t *testing.T) {
 	store := &mem.Store{}
 	b := binder(store).Lookup(t.Context(), ref, noon, any1)
-	b.Claim(t.Context(), toA, "", "id", noon)
+	b.Claim(t.Context(), toA, "claim by b", "", "id", noon)
 	if b.Commit(t.Context(), commitment(toB, "r0"), noon) {
 		t.Error("Commit() counted the failover of a first assignment")
 	}
@@ -85,7 +85,7 @@ func TestFirstRequestThatFailsOver(t *testing.T) {
 
 	none := &mem.Store{}
 	b = binder(none).Lookup(t.Context(), ref, noon, any1)
-	b.Claim(t.Context(), toA, "", "id", noon)
+	b.Claim(t.Context(), toA, "claim by b", "", "id", noon)
 	b.Release(t.Context())
 	if pins := none.Pins(); len(pins) != 0 {
 		t.Errorf("Pins() after nobody answered = %v, want none", pins)
@@ -97,8 +97,8 @@ func TestLoserOfAClaimAdoptsTheWinner(t *testing.T) {
 	store := &mem.Store{}
 	one := binder(store).Lookup(t.Context(), ref, noon, any1)
 	two := binder(store).Lookup(t.Context(), ref, noon, any1)
-	one.Claim(t.Context(), toA, "", "id", noon)
-	if adopted := two.Claim(t.Context(), toB, "", "id", noon); !adopted || two.Pin().Target != toA {
+	one.Claim(t.Context(), toA, "claim by one", "", "id", noon)
+	if adopted := two.Claim(t.Context(), toB, "claim by two", "", "id", noon); !adopted || two.Pin().Target != toA {
 		t.Fatalf("Claim() = %v, pin %v, want A adopted", adopted, two.Pin())
 	}
 	// The winner gives up; the loser, which was served, makes the row anew.
@@ -106,6 +106,22 @@ func TestLoserOfAClaimAdoptsTheWinner(t *testing.T) {
 	two.Commit(t.Context(), commitment(toA, "r1"), noon)
 	if pin := onlyPin(t, store); pin.Target != toA || !pin.Served {
 		t.Errorf("pin = %+v, want served by A", pin)
+	}
+}
+
+// Of two requests that claim the same target in the same second, one has the claim. The other
+// must not take it for its own: it would withdraw it when it fails.
+func TestEqualClaimsHaveOneOwner(t *testing.T) {
+	store := &mem.Store{}
+	one := binder(store).Lookup(t.Context(), ref, noon, any1)
+	two := binder(store).Lookup(t.Context(), ref, noon, any1)
+	one.Claim(t.Context(), toA, "r1", "", "id", noon)
+	if adopted := two.Claim(t.Context(), toA, "r2", "", "id", noon); !adopted || two.State() != affinity.StatePinned {
+		t.Errorf("Claim() = %v, state %v, want the other's adopted", adopted, two.State())
+	}
+	two.Release(t.Context())
+	if pin := onlyPin(t, store); pin.Target != toA || pin.LastSwitchRequestID != "r1" {
+		t.Errorf("pin = %+v, want the claim of r1", pin)
 	}
 }
 
@@ -119,7 +135,7 @@ func TestLeavingAnAdoptedClaim(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			store := &mem.Store{}
 			winner := binder(store).Lookup(t.Context(), ref, noon, any1)
-			winner.Claim(t.Context(), toA, "", "id", noon)
+			winner.Claim(t.Context(), toA, "claim by winner", "", "id", noon)
 			loser := binder(store).Lookup(t.Context(), ref, noon, any1)
 			if one.confirm {
 				winner.Commit(t.Context(), commitment(toA, "r0"), noon)
@@ -186,7 +202,7 @@ func TestStalePinIsReplaced(t *testing.T) {
 	if b.Pin() != nil {
 		t.Fatalf("Lookup() = %v, want none", b.Pin())
 	}
-	b.Claim(t.Context(), toB, "", "id", noon)
+	b.Claim(t.Context(), toB, "claim by b", "", "id", noon)
 	b.Commit(t.Context(), commitment(toB, "r"), noon)
 	if pin := onlyPin(t, store); pin.Target != toB || pin.SwitchCount != 0 {
 		t.Errorf("pin = %+v, want a fresh one for B", pin)
@@ -205,7 +221,7 @@ func TestStoreFaultIsUnknown(t *testing.T) {
 				return true, nil
 			}}
 			b := binder(store).Lookup(t.Context(), ref, noon, any1)
-			b.Claim(t.Context(), toA, "", "id", noon)
+			b.Claim(t.Context(), toA, "claim by b", "", "id", noon)
 			if b.Commit(t.Context(), commitment(toA, "r"), noon) {
 				t.Error("Commit() counted")
 			}

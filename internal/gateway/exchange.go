@@ -140,7 +140,7 @@ func (x *exchange) decide(ctx context.Context) (route.Decision, *wire.Error) {
 		return decision, errWrongSurface(model, x.op.Surface)
 	}
 	if x.op.Billed && len(decision.Attempts) > 0 &&
-		x.binding.Claim(ctx, x.target(decision.Attempts[0]), x.event.UserPath, x.identity.ID, x.began) {
+		x.binding.Claim(ctx, x.target(decision.Attempts[0]), x.event.RequestID, x.event.UserPath, x.identity.ID, x.began) {
 		decision = x.plan()
 	}
 	x.event.DecisionReason = decision.Reason

@@ -122,12 +122,12 @@ func (s *Store) Assign(ctx context.Context, p affinity.Pin, stale *affinity.Pin,
 	return s.write(ctx, OpAssign, func() (affinity.Pin, error) {
 		fresh := affinity.Pin{
 			Ref: p.Ref, Target: p.Target, UserPath: p.UserPath, ClientSessionID: p.ClientSessionID,
-			AssignedAt: second(now), LastUsedAt: milli(now), ExpiresAt: second(now.Add(idle)),
-			Served: p.Served, Epoch: 1,
+			AssignedAt: second(now), LastUsedAt: second(now), ExpiresAt: second(now.Add(idle)),
+			Served: p.Served, Epoch: 1, LastSwitchRequestID: p.LastSwitchRequestID,
 		}
 		row, ok := s.live(p.Ref, now)
 		switch {
-		case ok && row == fresh:
+		case ok && row.ClaimedBy(&p):
 			return row, nil // the repeat of a write whose answer got lost
 		case ok && (stale == nil || !asRead(row, *stale)):
 			return row, affinity.ErrConflict
@@ -165,7 +165,7 @@ func (s *Store) Reassign(ctx context.Context, read affinity.Pin, to affinity.Tar
 func (s *Store) IncrementSwitch(ctx context.Context, read affinity.Pin, move affinity.Move, now time.Time, idle time.Duration) (affinity.Pin, error) {
 	return s.change(ctx, OpIncrementSwitch, read.Ref, now, idle, func(row *affinity.Pin) bool {
 		switch {
-		case row.Same(move.To) && move.RequestID != "" && row.LastSwitchRequestID == move.RequestID:
+		case row.SwitchCount > 0 && row.Same(move.To) && move.RequestID != "" && row.LastSwitchRequestID == move.RequestID:
 			return true
 		case !row.Served || !asRead(*row, read):
 			return false
@@ -261,7 +261,7 @@ func asRead(row, read affinity.Pin) bool {
 
 // touch moves the times forward, never back.
 func touch(row *affinity.Pin, now time.Time, idle time.Duration) {
-	if used := milli(now); used.After(row.LastUsedAt) {
+	if used := second(now); used.After(row.LastUsedAt) {
 		row.LastUsedAt = used
 	}
 	if expires := second(now.Add(idle)); expires.After(row.ExpiresAt) {
@@ -270,5 +270,3 @@ func touch(row *affinity.Pin, now time.Time, idle time.Duration) {
 }
 
 func second(t time.Time) time.Time { return time.Unix(t.Unix(), 0).UTC() }
-
-func milli(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }

@@ -35,15 +35,15 @@ func (db *DB) Lookup(ctx context.Context, ref affinity.Ref, now time.Time) (affi
 func (db *DB) Assign(ctx context.Context, p affinity.Pin, stale *affinity.Pin, now time.Time, idle time.Duration) (affinity.Pin, error) {
 	fresh := affinity.Pin{
 		Ref: p.Ref, Target: p.Target, UserPath: p.UserPath, ClientSessionID: p.ClientSessionID,
-		AssignedAt: second(now), LastUsedAt: milli(now), ExpiresAt: second(now.Add(idle)),
-		Served: p.Served, Epoch: 1,
+		AssignedAt: second(now), LastUsedAt: second(now), ExpiresAt: second(now.Add(idle)),
+		Served: p.Served, Epoch: 1, LastSwitchRequestID: p.LastSwitchRequestID,
 	}
 	pin, err := db.call(ctx, func(c *conn) (affinity.Pin, error) {
 		row, state, err := c.pin(p.Ref, now, &db.malformed, db.logger)
 		switch {
 		case err != nil:
 			return row, err
-		case state == pinLive && row == fresh:
+		case state == pinLive && row.ClaimedBy(&p):
 			return row, nil // the repeat of a write whose answer got lost
 		case state == pinLive && (stale == nil || !asRead(&row, stale)):
 			return row, affinity.ErrConflict
@@ -85,7 +85,7 @@ func (db *DB) Reassign(ctx context.Context, read affinity.Pin, to affinity.Targe
 func (db *DB) IncrementSwitch(ctx context.Context, read affinity.Pin, move affinity.Move, now time.Time, idle time.Duration) (affinity.Pin, error) {
 	pin, err := db.change(ctx, read.Ref, now, idle, func(row *affinity.Pin) bool {
 		switch {
-		case row.Same(move.To) && move.RequestID != "" && row.LastSwitchRequestID == move.RequestID:
+		case row.SwitchCount > 0 && row.Same(move.To) && move.RequestID != "" && row.LastSwitchRequestID == move.RequestID:
 			return true
 		case !row.Served || !asRead(row, &read):
 			return false
@@ -113,7 +113,7 @@ func (db *DB) change(ctx context.Context, ref affinity.Ref, now time.Time, idle 
 		if !decide(&changed) {
 			return row, affinity.ErrConflict
 		}
-		if used := milli(now); used.After(changed.LastUsedAt) {
+		if used := second(now); used.After(changed.LastUsedAt) {
 			changed.LastUsedAt = used
 		}
 		if expires := second(now.Add(idle)); expires.After(changed.ExpiresAt) {
@@ -157,5 +157,3 @@ func isDecision(err error) bool {
 }
 
 func second(t time.Time) time.Time { return time.Unix(t.Unix(), 0).UTC() }
-
-func milli(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }

@@ -50,7 +50,7 @@ func TestAnySequenceAgreesWithMemory(t *testing.T) {
 			},
 			"switch": func(rt *rapid.T) {
 				read, now, idle := both.read(rt), both.now(rt), both.idle(rt)
-				move := affinity.Move{To: both.target(rt), RequestID: rapid.SampledFrom([]string{"r1", "r2", "r3"}).Draw(rt, "request"), CostNanoUSD: 5}
+				move := affinity.Move{To: both.target(rt), RequestID: both.request(rt), CostNanoUSD: 5}
 				both.agree("IncrementSwitch", read.Ref, now, func(s affinity.Store) (affinity.Pin, error) {
 					return s.IncrementSwitch(t.Context(), read, move, now, idle)
 				})
@@ -95,7 +95,11 @@ func (p *pair) target(rt *rapid.T) affinity.Target {
 }
 
 func (p *pair) fresh(rt *rapid.T) affinity.Pin {
-	return affinity.Pin{Ref: p.ref(rt), Target: p.target(rt), Served: rapid.Bool().Draw(rt, "served")}
+	return affinity.Pin{Ref: p.ref(rt), Target: p.target(rt), Served: rapid.Bool().Draw(rt, "served"), LastSwitchRequestID: p.request(rt)}
+}
+
+func (p *pair) request(rt *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "r1", "r2", "r3"}).Draw(rt, "request")
 }
 
 func (p *pair) now(rt *rapid.T) time.Time {

@@ -78,7 +78,7 @@ func (c *conn) pin(ref affinity.Ref, now time.Time, malformed *onceRows, logger 
 		ClientSessionID:     stmt.ColumnText(6),
 		LastSwitchRequestID: stmt.ColumnText(7),
 		AssignedAt:          time.Unix(stmt.ColumnInt64(8), 0).UTC(),
-		LastUsedAt:          time.UnixMilli(stmt.ColumnInt64(9)).UTC(),
+		LastUsedAt:          time.Unix(stmt.ColumnInt64(9), 0).UTC(),
 		ExpiresAt:           time.Unix(expires, 0).UTC(),
 		Served:              stmt.ColumnInt64(11) != 0,
 		Epoch:               stmt.ColumnInt64(12),
@@ -116,7 +116,7 @@ func (c *conn) put(p *affinity.Pin) error {
 		active = 1
 	}
 	for i, n := range [...]int64{
-		p.AssignedAt.Unix(), p.LastUsedAt.UnixMilli(), p.ExpiresAt.Unix(), active, p.Epoch,
+		p.AssignedAt.Unix(), p.LastUsedAt.Unix(), p.ExpiresAt.Unix(), active, p.Epoch,
 		p.InputTokens, p.OutputTokens, p.CachedTokens, p.CostNanoUSD, p.Requests,
 		p.SwitchCount, p.SwitchCostNanoUSD, p.LastInputTokens,
 	} {

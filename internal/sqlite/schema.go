@@ -27,7 +27,7 @@ CREATE TABLE session_affinity (
 	user_path            TEXT DEFAULT '',
 	client_session_id    TEXT DEFAULT '',
 	assigned_at          INTEGER DEFAULT 0,         -- epoch seconds
-	last_used_at         INTEGER DEFAULT 0,         -- epoch milliseconds
+	last_used_at         INTEGER DEFAULT 0,         -- epoch seconds
 	expires_at           INTEGER DEFAULT 0,         -- epoch seconds
 	total_input_tokens   INTEGER DEFAULT 0,
 	total_output_tokens  INTEGER DEFAULT 0,

@@ -50,7 +50,7 @@ func (u *usageWrite) apply(c *conn) error {
 	stmt.BindInt64(4, u.usage.OutputTokens)
 	stmt.BindInt64(5, u.usage.CachedTokens)
 	stmt.BindInt64(6, u.usage.CostNanoUSD)
-	stmt.BindInt64(7, u.now.UnixMilli())
+	stmt.BindInt64(7, u.now.Unix())
 	stmt.BindInt64(8, u.now.Add(u.idle).Unix())
 	stmt.BindInt64(9, u.now.Unix())
 	return run(stmt)

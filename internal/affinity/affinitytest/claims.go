@@ -203,6 +203,41 @@ func keyPrints(k *keyboard) {
 	k.sees("s4", want)
 }
 
+// claimIsOneRequests: of equal claims at one time the first is the winner's alone, whose
+// repeat is told from another's by the request.
+func claimIsOneRequests(k *keyboard) {
+	mine, theirs := by(k.pin("s1", a()), "r1"), by(k.pin("s1", a()), "r2")
+	claim := k.assigns(mine, nil)
+	k.same("Assign", claim, by(k.fresh("s1", a()), "r1"))
+	got, err := k.Store.Assign(k.Context(), theirs, nil, k.now, k.idle)
+	k.conflict("Assign by another request", got, err, claim)
+	k.passes(time.Minute)
+	k.same("Assign again, later", k.assigns(mine, nil), claim)
+	got, err = k.Store.Assign(k.Context(), by(k.pin("s1", b()), "r1"), nil, k.now, k.idle)
+	k.conflict("Assign of another target", got, err, claim)
+
+	// The claim is no switch: the same request's switch to where it is counts.
+	served := k.confirms(claim)
+	got, err = k.increment(with(served, func(p *affinity.Pin) { p.Epoch-- }), a(), "r1", 10)
+	k.conflict("IncrementSwitch by the claiming request", got, err, served)
+	moved := k.switches(served, b(), "r1", 10)
+	k.same("IncrementSwitch again", k.switches(served, b(), "r1", 10), moved)
+	if moved.SwitchCount != 1 || moved.LastSwitchRequestID != "r1" {
+		k.Fatalf("IncrementSwitch by the claiming request = %+v, want it counted", moved)
+	}
+
+	nameless := by(k.pin("s2", a()), "")
+	claim = k.assigns(nameless, nil)
+	got, err = k.Store.Assign(k.Context(), nameless, nil, k.now, k.idle)
+	k.conflict("Assign again without a request", got, err, claim)
+}
+
+// by is the pin as the claim of a request.
+func by(pin affinity.Pin, requestID string) affinity.Pin {
+	pin.LastSwitchRequestID = requestID
+	return pin
+}
+
 func with(pin affinity.Pin, change func(p *affinity.Pin)) affinity.Pin {
 	change(&pin)
 	return pin

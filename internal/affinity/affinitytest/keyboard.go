@@ -47,13 +47,13 @@ func (k *keyboard) settles() {
 
 // pin is what a claim of session for to asks for.
 func (k *keyboard) pin(session string, to affinity.Target) affinity.Pin {
-	return affinity.Pin{Ref: k.ref(session), Target: to, UserPath: "/team/alpha", ClientSessionID: "client " + session}
+	return affinity.Pin{Ref: k.ref(session), Target: to, UserPath: "/team/alpha", ClientSessionID: "client " + session, LastSwitchRequestID: "claim of " + session}
 }
 
 // fresh is the row that such a claim writes now.
 func (k *keyboard) fresh(session string, to affinity.Target) affinity.Pin {
 	pin := k.pin(session, to)
-	pin.AssignedAt, pin.LastUsedAt, pin.ExpiresAt = k.now.Truncate(time.Second), k.now.Truncate(time.Millisecond), k.now.Add(k.idle).Truncate(time.Second)
+	pin.AssignedAt, pin.LastUsedAt, pin.ExpiresAt = k.now.Truncate(time.Second), k.now.Truncate(time.Second), k.now.Add(k.idle).Truncate(time.Second)
 	pin.Epoch = 1
 	return pin
 }

@@ -63,6 +63,15 @@ func parallelClaims(k *keyboard) {
 	k.sees("s1", won)
 }
 
+// parallelClaimsOfOneTarget: they differ in nothing but the request.
+func parallelClaimsOfOneTarget(k *keyboard) {
+	won := k.race("Assign", func(store affinity.Store, n int) (affinity.Pin, error) {
+		return store.Assign(k.Context(), by(k.pin("s1", a()), fmt.Sprint("r", n)), nil, k.now, k.idle)
+	})
+	k.same("Assign", won, by(k.fresh("s1", a()), won.LastSwitchRequestID))
+	k.sees("s1", won)
+}
+
 func parallelClaimsOverExpired(k *keyboard) {
 	old := k.serves("s1", a())
 	k.switches(old, b(), "r1", 3)
