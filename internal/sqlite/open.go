@@ -126,6 +126,10 @@ func openConn(ctx context.Context, path string) (*conn, error) {
 
 // prepareFile sets up the file as a whole, on its first connection.
 func prepareFile(ctx context.Context, c *sqlite.Conn, quickCheck bool) error {
+	// Before anything is written, and again after the wait for other processes.
+	if _, err := current(c); err != nil {
+		return err
+	}
 	if err := enableWAL(ctx, c); err != nil {
 		return err
 	}
@@ -185,18 +189,27 @@ func enableWAL(ctx context.Context, c *sqlite.Conn) error {
 // migrate costs one read when the file is up to date; the library's own check would take
 // the write lock at every start.
 func migrate(ctx context.Context, c *sqlite.Conn) error {
-	schema := schema()
+	if done, err := current(c); done || err != nil {
+		return err
+	}
+	return sqlitemigration.Migrate(ctx, c, schema())
+}
+
+// current tells whether the file has seen all our migrations. One that has seen others too
+// is an error: its columns may mean what only a newer switchboard knows.
+func current(c *sqlite.Conn) (bool, error) {
 	var id, version int64
 	err := query(c, "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version", func(stmt *sqlite.Stmt) {
 		id, version = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
 	})
-	if err != nil {
-		return err
+	if err != nil || id != appID {
+		return false, err
 	}
-	if id == appID && version >= int64(len(schema.Migrations)) {
-		return nil
+	known := int64(len(schema().Migrations))
+	if version > known {
+		return false, fmt.Errorf("made by a newer switchboard: its schema has version %d, this program knows %d; use the newer program or another file", version, known)
 	}
-	return sqlitemigration.Migrate(ctx, c, schema)
+	return version == known, nil
 }
 
 // check reads the whole file.

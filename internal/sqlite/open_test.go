@@ -305,3 +305,48 @@ func TestOpenBesideAWriter(t *testing.T) {
 	}
 	sql(t, c, "ROLLBACK")
 }
+
+// A database with more migrations than this program knows was made by a newer one: it is
+// neither written nor put aside.
+func TestNewerDatabaseIsRefused(t *testing.T) {
+	for _, journal := range []string{"wal", "delete"} {
+		for _, ahead := range []int{1, 7, 1 << 20} {
+			t.Run(fmt.Sprintf("%s, %d ahead", journal, ahead), func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "sessions.db")
+				filled(t, path)
+				c, err := zombie.OpenConn(path, zombie.OpenReadWrite)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sql(t, c, "PRAGMA journal_mode="+journal)
+				sql(t, c, fmt.Sprintf("PRAGMA user_version=%d", 1+ahead))
+				sql(t, c, "ALTER TABLE session_affinity RENAME COLUMN epoch TO era")
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
+				}
+				before, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+
+				db, err := sqlite.Open(t.Context(), path, nil)
+				if err == nil {
+					db.Close(context.Background())
+					t.Fatal("Open of a newer database succeeded")
+				}
+				for _, want := range []string{path, "newer switchboard", fmt.Sprint(1 + ahead)} {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("Open error = %q, want %q in it", err, want)
+					}
+				}
+				if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+					t.Errorf("the file has changed (%v)", err)
+				}
+				if names, _ := filepath.Glob(filepath.Join(dir, ".sessions.db.corrupted*")); len(names) != 0 {
+					t.Errorf("put aside: %q, want nothing", names)
+				}
+			})
+		}
+	}
+}

@@ -61,6 +61,7 @@ var (
 // Open opens or makes the database file at path, with its directory, and brings its tables
 // up to date. A file that is no database or is damaged is put aside as
 // .sessions.db.corrupted in the same directory, which is logged, and a new one is made.
+// One that a newer switchboard has made is refused and left as it is.
 // It waits at most a few seconds for other processes. A nil logger discards.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*DB, error) {
 	if logger == nil {
