@@ -23,9 +23,11 @@ type Answer struct {
 	surface  wire.Surface
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	timer    *time.Timer // the limit that runs: first byte, then idle
-	begun    bool        // the idle limit runs
-	idle     atomic.Bool // the same, for the timer's goroutine
+	timer    *time.Timer
+	since    time.Time    // the call began
+	begun    bool         // the first byte is there
+	limit    atomic.Int64 // of a read, in nanoseconds; 0 before the first byte
+	waiting  atomic.Int64 // when the read under way began, in nanoseconds after since
 	response *http.Response
 	body     io.Reader
 	plain    bool // the bytes can be read: not compressed
@@ -126,36 +128,53 @@ func (a *Answer) read() ([]byte, error) {
 // Read reads from the upstream under the limit that is due: to the first byte since the
 // call began, then of silence. Between reads no limit runs: how long the client takes for
 // what it was sent is not the upstream's fault.
+//
+// The timer is not set anew for each read: it finds out, when it fires, how long the read
+// under way has waited.
 func (a *Answer) Read(p []byte) (int, error) {
-	if a.begun && !a.done {
-		a.timer.Reset(a.client.timeouts.Idle)
+	if a.begun {
+		a.waiting.Store(int64(time.Since(a.since)))
 	}
 	n, err := a.body.Read(p)
 	if n > 0 {
 		a.begin()
 	}
-	if a.begun && !a.done {
-		a.timer.Stop()
+	if a.begun {
+		a.waiting.Store(notWaiting)
 	}
 	return n, err
 }
+
+// notWaiting is the value of Answer.waiting between reads.
+const notWaiting = -1
 
 // begin ends the wait for the first byte.
 func (a *Answer) begin() {
 	if !a.begun {
 		a.begun = true
-		a.idle.Store(true)
-		a.timer.Stop()
+		a.waiting.Store(notWaiting)
+		a.limit.Store(int64(a.client.timeouts.Idle))
+		a.timer.Reset(a.client.timeouts.Idle)
 	}
 }
 
-// expire is what the running limit does when it passes.
+// expire is what the timer does. Before the first byte, and when a finished stream is
+// drained, its time is the limit itself.
 func (a *Answer) expire() {
-	if a.idle.Load() {
-		a.cancel(ErrIdle)
-	} else {
+	limit, began := time.Duration(a.limit.Load()), time.Duration(a.waiting.Load())
+	if limit == 0 {
 		a.cancel(ErrFirstByte)
+		return
 	}
+	left := limit
+	if began != notWaiting {
+		left = limit - (time.Since(a.since) - began)
+	}
+	if left <= 0 {
+		a.cancel(ErrIdle)
+		return
+	}
+	a.timer.Reset(left)
 }
 
 // readHead reads an answer that is not streamed: whole when it is small, so that a cut can

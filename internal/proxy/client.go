@@ -106,7 +106,7 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 	}
 	a := &Answer{
 		client: c, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
-		observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
+		since: time.Now(), observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
 	}
 	a.timer = time.AfterFunc(first, a.expire)
 	opened := false

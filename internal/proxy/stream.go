@@ -61,6 +61,7 @@ func (a *Answer) note(marks provider.Mark) {
 	a.failed = a.failed || marks&provider.Error != 0
 	if marks&provider.Done != 0 && !a.done {
 		a.done = true
+		a.limit.Store(int64(drainLimit))
 		a.timer.Reset(drainLimit)
 	}
 }
