@@ -121,6 +121,9 @@ func (x *exchange) relay(ctx context.Context, answer *proxy.Answer) {
 	h["X-Switchboard-Decision"] = []string{x.event.DecisionReason}
 	ttft := time.Since(x.began).Milliseconds()
 	x.event.TTFTMillis = &ttft
+	if answer.ReleaseRequest() {
+		x.releaseBody() // a stream may go on for minutes
+	}
 	answer.WriteHeader(x.w)
 	ending := answer.Copy(x.w)
 	x.abort = ending.Abort

@@ -202,6 +202,11 @@ func (g *Gateway) draw(rotation string) uint64 {
 // release gives back what the exchange holds.
 func (x *exchange) release() {
 	x.close()
+	x.releaseBody()
+}
+
+// releaseBody gives the request's memory to the next one. Nothing may read it any more.
+func (x *exchange) releaseBody() {
 	if x.body != nil && cap(*x.body) <= maxPooledBody {
 		*x.body = (*x.body)[:0]
 		x.g.bodies.Put(x.body)

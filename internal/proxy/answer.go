@@ -73,6 +73,16 @@ func (a *Answer) Close() {
 	}
 }
 
+// ReleaseRequest tells whether the request has been sent whole; its memory is then no
+// longer read and may be used again while the answer goes on.
+func (a *Answer) ReleaseRequest() bool {
+	if !a.upload.sent() {
+		return false
+	}
+	a.upload.close()
+	return true
+}
+
 // Status is the upstream's status, 2xx.
 func (a *Answer) Status() int { return a.response.StatusCode }
 

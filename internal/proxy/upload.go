@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"switchboard/internal/wire"
 )
@@ -14,13 +15,26 @@ type upload struct {
 	body wire.Body
 
 	mu      sync.Mutex
-	readers []io.ReadCloser
+	readers []*sending
 	closed  bool
+}
+
+// sending is one reader of the body; it knows how much has been read.
+type sending struct {
+	io.ReadCloser
+	read atomic.Int64
+}
+
+// Read reads the body.
+func (s *sending) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	s.read.Add(int64(n))
+	return n, err
 }
 
 // open returns a reader from the start of the body.
 func (u *upload) open() io.ReadCloser {
-	reader := u.body.NewReader()
+	reader := &sending{ReadCloser: u.body.NewReader()}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -28,6 +42,14 @@ func (u *upload) open() io.ReadCloser {
 	}
 	u.readers = append(u.readers, reader)
 	return reader
+}
+
+// sent tells whether the newest reader has been read to its end: the upstream has the
+// whole body.
+func (u *upload) sent() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.readers) > 0 && u.readers[len(u.readers)-1].read.Load() == u.body.Len()
 }
 
 // close ends all reading of the body.

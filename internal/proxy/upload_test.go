@@ -52,3 +52,25 @@ func TestClosedAnswerIsNoLongerSent(t *testing.T) {
 		}
 	}
 }
+
+// The memory is free while the answer goes on, but only once the upstream has it all.
+func TestRequestIsReleasedWhenItIsSent(t *testing.T) {
+	up := &upload{body: wire.Splice([]byte(`{"model":"m"}`))}
+	reader := up.open()
+	answer := &Answer{upload: upload{body: up.body, readers: up.readers}}
+	if answer.ReleaseRequest() {
+		t.Error("ReleaseRequest() before anything was sent = true")
+	}
+	if _, err := io.ReadFull(reader, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if answer.ReleaseRequest() {
+		t.Error("ReleaseRequest() half-way = true")
+	}
+	if _, err := io.ReadAll(reader); err != nil {
+		t.Fatal(err)
+	}
+	if !answer.ReleaseRequest() {
+		t.Error("ReleaseRequest() when all is sent = false")
+	}
+}
