@@ -45,7 +45,7 @@ const (
 	closeBudget = 30 * time.Second
 	// memoryLimit is soft: below it the collector is lazy, near it it works harder. It holds
 	// a hundred paced streams of 100 KB requests.
-	memoryLimit = 40 << 20
+	memoryLimit = 36 << 20
 	// gcPercent trades some of that memory for fewer collections: the live heap is a few MB.
 	gcPercent = 300
 )
