@@ -22,11 +22,16 @@ type upload struct {
 // sending is one reader of the body; it knows how much has been read.
 type sending struct {
 	io.ReadCloser
+	size int64
 	read atomic.Int64
 }
 
-// Read reads the body.
+// Read reads the body. Its end is the end, also after Close: a transport looks once more
+// whether there is too much, and would break the connection off for any other error.
 func (s *sending) Read(p []byte) (int, error) {
+	if s.read.Load() == s.size {
+		return 0, io.EOF
+	}
 	n, err := s.ReadCloser.Read(p)
 	s.read.Add(int64(n))
 	return n, err
@@ -34,7 +39,7 @@ func (s *sending) Read(p []byte) (int, error) {
 
 // open returns a reader from the start of the body.
 func (u *upload) open() io.ReadCloser {
-	reader := &sending{ReadCloser: u.body.NewReader()}
+	reader := &sending{ReadCloser: u.body.NewReader(), size: u.body.Len()}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {

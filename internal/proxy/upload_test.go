@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -72,5 +73,8 @@ func TestRequestIsReleasedWhenItIsSent(t *testing.T) {
 	}
 	if !answer.ReleaseRequest() {
 		t.Error("ReleaseRequest() when all is sent = false")
+	}
+	if n, err := reader.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("Read() behind the end of a released request = %d, %v, want EOF: anything else breaks the connection", n, err)
 	}
 }
