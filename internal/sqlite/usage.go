@@ -14,8 +14,8 @@ const addUsageSQL = `UPDATE session_affinity SET
 	total_output_tokens = total_output_tokens + ?4,
 	total_cached_tokens = total_cached_tokens + ?5,
 	total_cost_nano_usd = total_cost_nano_usd + ?6,
-	total_requests = total_requests + ?10,
-	last_input_tokens = CASE WHEN ?11 > 0 THEN ?11 ELSE last_input_tokens END,
+	total_requests = total_requests + 1,
+	last_input_tokens = CASE WHEN ?3 > 0 THEN ?3 ELSE last_input_tokens END,
 	last_used_at = max(last_used_at, ?7),
 	expires_at = max(expires_at, ?8)
 WHERE session_id = ?1 AND model_name = ?2 AND typeof(expires_at) = 'integer' AND expires_at > ?9`
@@ -43,80 +43,17 @@ type usageWrite struct {
 }
 
 func (u *usageWrite) apply(c *conn) error {
-	var one usageSums
-	one.add(u)
-	return one.flush(c)
-}
-
-// usageSums adds up the usage of a transaction, so that a busy session costs one update
-// and not one for each of its requests. Only what falls in one second is one sum: the
-// times of a row are whole seconds. The zero value is empty.
-type usageSums struct {
-	index map[usageKey]int
-	sums  []usageSum // in the order of their first requests
-}
-
-type usageKey struct {
-	ref affinity.Ref
-	at  int64 // epoch seconds
-	ttl time.Duration
-}
-
-type usageSum struct {
-	usageKey
-	affinity.Usage
-	requests, lastInput int64
-}
-
-func (s *usageSums) add(u *usageWrite) {
-	key := usageKey{u.ref, u.now.Unix(), u.idle}
-	i, found := s.index[key]
-	if !found {
-		if s.index == nil {
-			s.index = make(map[usageKey]int)
-		}
-		i = len(s.sums)
-		s.index[key] = i
-		s.sums = append(s.sums, usageSum{usageKey: key})
-	}
-	sum := &s.sums[i]
-	sum.InputTokens += u.usage.InputTokens
-	sum.OutputTokens += u.usage.OutputTokens
-	sum.CachedTokens += u.usage.CachedTokens
-	sum.CostNanoUSD += u.usage.CostNanoUSD
-	sum.requests++
-	if u.usage.InputTokens > 0 {
-		sum.lastInput = u.usage.InputTokens
-	}
-}
-
-// flush writes the sums and empties them.
-func (s *usageSums) flush(c *conn) error {
-	defer s.reset()
-	for i := range s.sums {
-		sum := &s.sums[i]
-		stmt := c.addUsage
-		stmt.BindText(1, sum.ref.SessionKey)
-		stmt.BindText(2, sum.ref.Model)
-		stmt.BindInt64(3, sum.InputTokens)
-		stmt.BindInt64(4, sum.OutputTokens)
-		stmt.BindInt64(5, sum.CachedTokens)
-		stmt.BindInt64(6, sum.CostNanoUSD)
-		stmt.BindInt64(7, sum.at)
-		stmt.BindInt64(8, time.Unix(sum.at, 0).Add(sum.ttl).Unix())
-		stmt.BindInt64(9, sum.at)
-		stmt.BindInt64(10, sum.requests)
-		stmt.BindInt64(11, sum.lastInput)
-		if err := run(stmt); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *usageSums) reset() {
-	clear(s.index)
-	s.sums = s.sums[:0]
+	stmt := c.addUsage
+	stmt.BindText(1, u.ref.SessionKey)
+	stmt.BindText(2, u.ref.Model)
+	stmt.BindInt64(3, u.usage.InputTokens)
+	stmt.BindInt64(4, u.usage.OutputTokens)
+	stmt.BindInt64(5, u.usage.CachedTokens)
+	stmt.BindInt64(6, u.usage.CostNanoUSD)
+	stmt.BindInt64(7, u.now.Unix())
+	stmt.BindInt64(8, u.now.Add(u.idle).Unix())
+	stmt.BindInt64(9, u.now.Unix())
+	return run(stmt)
 }
 
 func (u *usageWrite) settle(db *DB, err error) {

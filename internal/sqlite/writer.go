@@ -114,7 +114,6 @@ type writer struct {
 	db    *DB
 	conn  *conn
 	batch []write
-	usage usageSums // of the transaction under way
 	sweep sweep
 }
 
@@ -179,8 +178,10 @@ func (w *writer) transact(batch []write) error {
 		return err
 	}
 	err := func() error {
-		if err := w.apply(batch); err != nil {
-			return err
+		for _, entry := range batch {
+			if err := entry.apply(w.conn); err != nil {
+				return err
+			}
 		}
 		return run(w.conn.commit)
 	}()
@@ -190,27 +191,6 @@ func (w *writer) transact(batch []write) error {
 		_ = run(w.conn.rollback)
 	}
 	return err
-}
-
-// apply applies a batch in its order. Usage is added up and written when something comes
-// that may read or move its row, and at the end.
-func (w *writer) apply(batch []write) error {
-	w.usage.reset()
-	for _, entry := range batch {
-		if one, ok := entry.(*usageWrite); ok {
-			w.usage.add(one)
-			continue
-		}
-		if entry.waiting() {
-			if err := w.usage.flush(w.conn); err != nil {
-				return err
-			}
-		}
-		if err := entry.apply(w.conn); err != nil {
-			return err
-		}
-	}
-	return w.usage.flush(w.conn)
 }
 
 // begin waits for other processes as long as it takes: callers that wait have their own
