@@ -89,7 +89,9 @@ func (c *serveCommand) serveDemo(ctx context.Context, p process) error {
 }
 
 func (c *serveCommand) listen(ctx context.Context, p process, cfg *config.Config) error {
-	logger, err := newLogger(p, cfg.LogLevel)
+	lines := newLogWriter(p.stderr)
+	defer lines.close()
+	logger, err := newLogger(lines, cfg.LogLevel)
 	if err != nil {
 		return &configError{err}
 	}
@@ -213,12 +215,12 @@ func (c *counted) wait(limit time.Duration) {
 	}
 }
 
-func newLogger(p process, level string) (*slog.Logger, error) {
+func newLogger(w *logWriter, level string) (*slog.Logger, error) {
 	var at slog.Level
 	if level != "" {
 		if err := at.UnmarshalText([]byte(level)); err != nil {
 			return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
 		}
 	}
-	return slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: at})), nil
+	return slog.New(promptHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: at}), w}), nil
 }
