@@ -89,9 +89,7 @@ func (c *serveCommand) serveDemo(ctx context.Context, p process) error {
 }
 
 func (c *serveCommand) listen(ctx context.Context, p process, cfg *config.Config) error {
-	lines := newLogWriter(p.stderr)
-	defer lines.close()
-	logger, err := newLogger(lines, cfg.LogLevel)
+	logger, err := newLogger(p, cfg.LogLevel)
 	if err != nil {
 		return &configError{err}
 	}
@@ -215,12 +213,12 @@ func (c *counted) wait(limit time.Duration) {
 	}
 }
 
-func newLogger(w *logWriter, level string) (*slog.Logger, error) {
+func newLogger(p process, level string) (*slog.Logger, error) {
 	var at slog.Level
 	if level != "" {
 		if err := at.UnmarshalText([]byte(level)); err != nil {
 			return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
 		}
 	}
-	return slog.New(promptHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: at}), w}), nil
+	return slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: at})), nil
 }
