@@ -47,8 +47,10 @@ func table() map[string]row {
 
 		"config": {edge, "auth health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
+		"awsclient": {adapter, "", "github.com/aws/aws-sdk-go-v2", "region, credentials, endpoints, roots and secrets; what is stored where is the others' business"},
+
 		"sqlite": {adapter, "affinity record", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
-		"mem":    {adapter, "affinity record", "", "one technology against the contracts, never another adapter"},
+		"mem":    {adapter, "affinity record health", "", "one technology against the contracts, never another adapter"},
 
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
