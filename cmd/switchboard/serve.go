@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"sync"
-	"syscall"
 	"time"
 
 	"switchboard/internal/auth"
+	"switchboard/internal/carrier"
 	"switchboard/internal/config"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
@@ -39,8 +36,6 @@ type configError struct{ error }
 func (e *configError) Unwrap() error { return e.error }
 
 const (
-	// stopGrace is how long running answers may take to finish after the first signal.
-	stopGrace = 10 * time.Minute
 	// closeBudget is how long the store may take to write what is queued.
 	closeBudget = 30 * time.Second
 	// memoryLimit is soft: below it the collector is lazy, near it it works harder. It holds
@@ -129,7 +124,7 @@ func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logg
 		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
 	}
 	logger.InfoContext(ctx, "listening", slog.String("address", listener.Addr().String()), slog.String("session_db", path))
-	return listenUntilSignal(ctx, listener, handler, logger)
+	return carrier.ServeListener(ctx, listener, handler, logger)
 }
 
 // newGateway wires the data plane by hand.
@@ -150,67 +145,6 @@ func newGateway(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (*gatewa
 		Transport: proxy.NewTransport(cfg.Timeouts.Connect), Timeouts: cfg.Timeouts,
 		MaxAttempts: cfg.MaxAttempts, MaxBody: cfg.MaxBody, IdleTTL: cfg.IdleTTL, Logger: logger,
 	}), nil
-}
-
-// listenUntilSignal serves until ctx ends. Running answers then get stopGrace to finish; a
-// second signal, or the end of the grace, breaks them off, each with its event.
-func listenUntilSignal(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
-	base, breakOff := context.WithCancel(context.WithoutCancel(ctx))
-	defer breakOff()
-	running := &counted{handler: handler}
-	server := &http.Server{
-		Handler: running, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	logger.InfoContext(ctx, "stopping: running answers are finished first; a second signal breaks them off")
-	again, stop := signal.NotifyContext(base, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	grace, cancel := context.WithTimeout(again, stopGrace)
-	defer cancel()
-	err := server.Shutdown(grace)
-	if grace.Err() != nil {
-		logger.WarnContext(ctx, "breaking off running answers", slog.Any("cause", grace.Err()))
-		breakOff()                // ends the upstream calls
-		err = server.Close()      // and the connections of clients that do not read
-		running.wait(closeBudget) // each handler leaves its event
-	}
-	if ended := <-failed; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
-	}
-	return err
-}
-
-// counted knows when no request is running any more, which a closed http.Server does not.
-type counted struct {
-	handler http.Handler
-	running sync.WaitGroup
-}
-
-func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.running.Add(1)
-	defer c.running.Done()
-	c.handler.ServeHTTP(w, r)
-}
-
-// wait returns when no request is running, or after limit.
-func (c *counted) wait(limit time.Duration) {
-	none := make(chan struct{})
-	go func() {
-		c.running.Wait()
-		close(none)
-	}()
-	select {
-	case <-none:
-	case <-time.After(limit):
-	}
 }
 
 func newLogger(p process, level string) (*slog.Logger, error) {

@@ -37,6 +37,7 @@ func table() map[string]row {
 		"auth":     {domain, "", "", "who may call is decided before anything else is known"},
 		"health":   {domain, "", "", "outcomes in, degradations out; no vendor, no transport"},
 		"record":   {domain, "", "", "everybody writes events; they depend on nobody"},
+		"replay":   {domain, "record", "", "a log is bytes from anywhere; it knows what an event looks like in them"},
 		"budget":   {domain, "", "", "a limit of time knows nothing of what it limits"},
 		"affinity": {domain, "budget", "", "the contract that stores keep must not know what is stored behind it, or who asks"},
 		"session":  {domain, "wire", "", "a pure function of the request"},
@@ -48,6 +49,10 @@ func table() map[string]row {
 		"config": {edge, "auth health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
 		"awsclient": {adapter, "", "github.com/aws/aws-sdk-go-v2", "region, credentials, endpoints, roots and secrets; what is stored where is the others' business"},
+
+		"carrier": {adapter, "", "", "it knows Lambda's protocol and sockets, and of its handler only that it is one"},
+
+		"firehose":  {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 
 		"sqlite": {adapter, "affinity record", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
 		"mem":    {adapter, "affinity record health", "", "one technology against the contracts, never another adapter"},
