@@ -52,7 +52,7 @@ func table() map[string]row {
 
 		"carrier": {adapter, "", "", "it knows Lambda's protocol and sockets, and of its handler only that it is one"},
 
-		"firehose":  {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
+		"firehose": {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 
 		"sqlite": {adapter, "affinity record", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
 		"mem":    {adapter, "affinity record health", "", "one technology against the contracts, never another adapter"},

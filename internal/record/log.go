@@ -2,7 +2,9 @@ package record
 
 import "log/slog"
 
-// LogValue lets the event be the one line that a request leaves in the log.
+// LogValue lets the event be the one line that a request leaves in the log. It holds what
+// the event's JSON holds, in the same order: an event that could not be delivered is put
+// back from there.
 func (e *Event) LogValue() slog.Value {
 	attrs := make([]slog.Attr, 0, 40)
 	text := func(key, value string) {
@@ -15,9 +17,7 @@ func (e *Event) LogValue() slog.Value {
 			attrs = append(attrs, slog.Int64(key, *value))
 		}
 	}
-	text("event_id", e.EventID)
-	attrs = append(attrs, slog.Int64("created_at", e.CreatedAt))
-	text("request_id", e.RequestID)
+	attrs = append(attrs, slog.String("event_id", e.EventID), slog.Int64("created_at", e.CreatedAt), slog.String("request_id", e.RequestID))
 	text("session_id", e.SessionID)
 	text("session_key", e.SessionKey)
 	text("session_source", e.SessionSource)
@@ -44,14 +44,12 @@ func (e *Event) LogValue() slog.Value {
 	number("cache_write_tokens", e.CacheWriteTokens)
 	number("output_tokens", e.OutputTokens)
 	number("reasoning_tokens", e.ReasoningTokens)
-	text("usage_quality", e.UsageQuality)
+	attrs = append(attrs, slog.String("usage_quality", e.UsageQuality))
 	number("input_cost_nano_usd", e.InputCostNanoUSD)
 	number("output_cost_nano_usd", e.OutputCostNanoUSD)
 	number("cost_nano_usd", e.CostNanoUSD)
-	attrs = append(attrs, slog.Int("response_status", e.ResponseStatus))
-	text("outcome", e.Outcome)
+	attrs = append(attrs, slog.Int("response_status", e.ResponseStatus), slog.String("outcome", e.Outcome))
 	number("ttft_ms", e.TTFTMillis)
-	attrs = append(attrs, slog.Int64("latency_ms", e.LatencyMillis))
-	text("affinity", e.Affinity)
+	attrs = append(attrs, slog.Int64("latency_ms", e.LatencyMillis), slog.String("affinity", e.Affinity))
 	return slog.GroupValue(attrs...)
 }
