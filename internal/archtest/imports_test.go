@@ -41,7 +41,7 @@ func table() map[string]row {
 		"budget":   {domain, "", "", "a limit of time knows nothing of what it limits"},
 		"affinity": {domain, "budget", "", "the contract that stores keep must not know what is stored behind it, or who asks"},
 		"session":  {domain, "wire", "", "a pure function of the request"},
-		"provider": {domain, "wire sse health", "charm.land/catwalk", "a vendor's answers become classes of health; the catalog gives prices"},
+		"provider": {domain, "wire sse health", "", "a vendor's answers become classes of health; prices are embedded as text"},
 		"route":    {domain, "wire affinity health provider", "", "a pure function of request, pin, health and prices: no I/O to import"},
 		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
 		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
@@ -59,6 +59,7 @@ func table() map[string]row {
 
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
+		"provider/gencatalog":   {support, "", "charm.land/catwalk", "writes the catalog that provider embeds; linked into nothing"},
 		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},
 		"archtest":              {support, "", "", "reads the source, links none of it"},
 	}

@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"switchboard/internal/affinity"
+	"switchboard/internal/budget"
 	"switchboard/internal/health"
 	"switchboard/internal/provider"
 	"switchboard/internal/proxy"
@@ -26,7 +28,7 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 	var failures []failed
 	queue := queue{now: decision.Attempts, more: decision.More}
 	for calls := 0; calls < x.g.MaxAttempts; {
-		target, ok := queue.next(x.skip)
+		target, ok := queue.next(func(a route.Attempt) bool { return x.onTrialElsewhere(ctx, a) })
 		if !ok {
 			break
 		}
@@ -43,8 +45,7 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 		x.blame(failure.Cause, target.Key)
 		switch failure.Class {
 		case health.ClientGone:
-			x.event.Outcome = record.OutcomeCancelled
-			return nil, errClientGone()
+			return nil, x.givenUp(failure.Cause)
 		case health.Request:
 			x.named(target)
 			return nil, x.relayRefusal(failure)
@@ -53,6 +54,16 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 	}
 	x.event.DecisionReason = route.ReasonUnavailable
 	return nil, x.nothingLeft(decision, failures, queue.rest())
+}
+
+// givenUp ends a request that its client or our own deadline has ended: no provider is to blame.
+func (x *exchange) givenUp(cause error) *wire.Error {
+	if errors.Is(cause, proxy.ErrDeadline) {
+		x.event.Outcome = record.OutcomeTimeout
+		return errDeadline()
+	}
+	x.event.Outcome = record.OutcomeCancelled
+	return errClientGone()
 }
 
 // call makes one attempt and reports what came of it.
@@ -73,23 +84,43 @@ func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *
 		entry.Status = answer.Status()
 	}
 	x.event.Attempts = append(x.event.Attempts, entry)
-	x.report(to, outcome, retryAfter, now)
+	x.report(ctx, to, outcome, retryAfter, now)
 	return answer, failure
 }
 
-func (x *exchange) report(to route.Attempt, class health.Class, retryAfter time.Duration, now time.Time) {
+func (x *exchange) report(ctx context.Context, to route.Attempt, class health.Class, retryAfter time.Duration, now time.Time) {
 	x.g.Board.Report(health.Outcome{
 		Provider: to.Provider.Identity, KeyID: to.Key.ID, Model: to.Model.Upstream, Class: class,
 		Subscription: to.Provider.Billing == provider.Subscription, RetryAfter: retryAfter,
 	}, now)
+	x.share(ctx)
+}
+
+// share carries what was reported to the other instances, beside the request: they need it
+// now, and this answer may go on for minutes. finish waits for it.
+func (x *exchange) share(ctx context.Context) {
+	if !x.g.Board.Pending() {
+		return
+	}
+	x.sharing.Go(func() {
+		ctx, release := budget.With(context.WithoutCancel(ctx), shareBudget)
+		defer release()
+		x.guard(ctx, func(ctx context.Context) { x.g.Board.Share(ctx, time.Now()) })
+	})
 }
 
 // probeLease is how long a trial may take before another request may try.
 const probeLease = time.Minute
 
-// skip tells whether an attempt must be left out now: its trial belongs to another request.
-func (x *exchange) skip(a route.Attempt) bool {
-	return a.Trial && !x.g.Board.Probe(a.Provider.Identity, a.Key.ID, a.Model.Upstream, time.Now(), probeLease)
+// onTrialElsewhere tells whether an attempt must be left out now: its trial belongs to
+// another request.
+func (x *exchange) onTrialElsewhere(ctx context.Context, a route.Attempt) bool {
+	if !a.Trial {
+		return false
+	}
+	ctx, release := budget.With(ctx, storeBudget)
+	defer release()
+	return !x.g.Board.Probe(ctx, a.Provider.Identity, a.Key.ID, a.Model.Upstream, time.Now(), probeLease)
 }
 
 // relay commits to the answer and copies it to the client.
@@ -127,7 +158,7 @@ func (x *exchange) relay(ctx context.Context, answer *proxy.Answer) {
 	answer.WriteHeader(x.w)
 	ending := answer.Copy(x.w)
 	x.abort = ending.Abort
-	x.settle(ending)
+	x.settle(ctx, ending)
 }
 
 // pinFollows tells whether the pin may follow to where the request was served. A request
@@ -139,16 +170,19 @@ func (x *exchange) pinFollows(to affinity.Target) bool {
 }
 
 // settle books how the answer ended.
-func (x *exchange) settle(ending proxy.Ending) {
+func (x *exchange) settle(ctx context.Context, ending proxy.Ending) {
 	x.blame(ending.Cause, x.served.Key)
-	switch ending.Class {
-	case health.OK:
+	switch {
+	case ending.Class == health.OK:
 		x.event.Outcome = record.OutcomeOK
 		return
-	case health.ClientGone:
+	case errors.Is(ending.Cause, proxy.ErrDeadline):
+		x.event.Outcome = record.OutcomeTimeout
+		return // our time is up, which says nothing of the provider
+	case ending.Class == health.ClientGone:
 		x.event.Outcome = record.OutcomeCancelled
 		return
-	case health.Timeout:
+	case ending.Class == health.Timeout:
 		x.event.Outcome = record.OutcomeTimeout
 	default:
 		x.event.Outcome = record.OutcomeUpstreamError
@@ -156,7 +190,7 @@ func (x *exchange) settle(ending proxy.Ending) {
 	if n := len(x.event.Attempts); n > 0 {
 		x.event.Attempts[n-1].Error = string(ending.Class)
 	}
-	x.report(x.served, ending.Class, ending.Failure.RetryAfter, time.Now())
+	x.report(ctx, x.served, ending.Class, ending.Failure.RetryAfter, time.Now())
 }
 
 // blame keeps a cause for the log. Transport errors quote what upstream sent, which may be

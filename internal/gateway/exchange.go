@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +40,8 @@ type exchange struct {
 	streaming bool
 	abort     bool
 
-	remembered string // the response whose alias is written
+	remembered string         // the response whose alias is written
+	sharing    sync.WaitGroup // what carries health to the other instances
 }
 
 // head remembers the status that was sent.
@@ -71,6 +73,14 @@ func (h *head) SetWriteDeadline(t time.Time) error {
 func (h *head) Flush() {
 	if f, ok := h.ResponseWriter.(http.Flusher); ok {
 		f.Flush()
+	}
+}
+
+// end tells the carrier that the answer is whole, where it can: the client then does not
+// wait for what the request leaves behind.
+func (h *head) end() {
+	if f, ok := h.ResponseWriter.(interface{ FinishResponse() error }); ok {
+		f.FinishResponse() //nolint:errcheck // the client has gone, and so has its answer
 	}
 }
 
@@ -132,6 +142,9 @@ func (x *exchange) decide(ctx context.Context) (route.Decision, *wire.Error) {
 		ref := affinity.Ref{SessionKey: x.identity.Key, Model: model}
 		x.binding = x.g.binder.Lookup(ctx, ref, x.began, x.usable)
 	}
+	refreshing, release := budget.With(ctx, storeBudget)
+	x.g.Board.Refresh(refreshing, x.began)
+	release()
 	decision := x.plan()
 	switch {
 	case !decision.Known:

@@ -43,8 +43,18 @@ type Options struct {
 // storeBudget is how long one store call may keep a request waiting (DESIGN 6).
 const storeBudget = 250 * time.Millisecond
 
-// recordBudget is how long a request waits to hand over its event.
-const recordBudget = 5 * time.Second
+const (
+	// recordBudget is how long a request waits to hand over its event.
+	recordBudget = 5 * time.Second
+	// shareBudget is how long what it learned of providers may take to the other instances.
+	shareBudget = time.Second
+	// relayMargin is how long before the carrier's deadline an answer is stopped: what is
+	// left must be enough to tell the client and to hand over the event (DESIGN 7).
+	relayMargin = 5 * time.Second
+	// killMargin is how long before that deadline, which is the instant of the kill on
+	// Lambda, everything must be over.
+	killMargin = 500 * time.Millisecond
+)
 
 // Gateway is the data plane as an http.Handler.
 type Gateway struct {
@@ -93,18 +103,43 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, op wire.Operatio
 		if cause := recover(); cause != nil {
 			x.panicked(r.Context(), cause)
 		}
+		if !x.abort {
+			x.w.end()
+		}
 		x.finish(r.Context())
 		abort = x.abort
 	}()
-	if e := x.run(r); e != nil {
+	ctx, release := beforeDeadline(r.Context())
+	defer release()
+	if e := x.run(ctx, r); e != nil {
 		x.refuse(e)
 	}
 	return false
 }
 
+// beforeDeadline is a context that ends in time to tell the client, where the carrier has a
+// deadline. A function with a very short time limit has half of it.
+func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return ctx, func() {}
+	}
+	margin := min(relayMargin, time.Until(deadline)/2)
+	return context.WithDeadlineCause(ctx, deadline.Add(-margin), proxy.ErrDeadline)
+}
+
+// afterwards is a context for what is left to do when the answer is over, however it ended.
+func afterwards(ctx context.Context) (context.Context, func()) {
+	limit := recordBudget
+	if deadline, limited := ctx.Deadline(); limited {
+		limit = min(limit, time.Until(deadline)-killMargin)
+	}
+	return budget.With(context.WithoutCancel(ctx), limit)
+}
+
 // run takes the request through decode, authenticate, identify, decide, claim, relay and
 // commit. What it returns is for the client.
-func (x *exchange) run(r *http.Request) *wire.Error {
+func (x *exchange) run(ctx context.Context, r *http.Request) *wire.Error {
 	principal, ok := x.g.Auth.Authenticate(r.Header)
 	if !ok {
 		return errUnauthenticated()
@@ -113,23 +148,23 @@ func (x *exchange) run(r *http.Request) *wire.Error {
 	if e := x.decode(r); e != nil {
 		return e
 	}
-	x.identify(r.Context())
-	decision, e := x.decide(r.Context())
+	x.identify(ctx)
+	decision, e := x.decide(ctx)
 	if e != nil {
 		return e
 	}
-	answer, e := x.attempt(r.Context(), decision)
+	answer, e := x.attempt(ctx, decision)
 	if answer == nil {
-		x.binding.Release(r.Context())
+		x.binding.Release(ctx)
 		return e
 	}
-	x.relay(r.Context(), answer)
+	x.relay(ctx, answer)
 	return nil
 }
 
 // finish writes what the request leaves: the pin's usage, the response's alias and the event.
 func (x *exchange) finish(ctx context.Context) {
-	ctx, release := budget.With(context.WithoutCancel(ctx), recordBudget)
+	ctx, release := afterwards(ctx)
 	defer release()
 	x.event.LatencyMillis = time.Since(x.began).Milliseconds() // to the last byte, not to the last entry
 	x.guard(ctx, x.book)
@@ -144,6 +179,7 @@ func (x *exchange) finish(ctx context.Context) {
 	}
 	x.g.Logger.LogAttrs(ctx, slog.LevelInfo, "request", line...)
 	x.guard(ctx, x.record)
+	x.sharing.Wait()
 	x.release()
 }
 

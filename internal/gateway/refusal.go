@@ -143,6 +143,13 @@ func errClientGone() *wire.Error {
 	return &wire.Error{Status: statusClientGone, Type: "api_error", Code: "client_cancelled", Message: "The client went away."}
 }
 
+func errDeadline() *wire.Error {
+	return &wire.Error{
+		Status: http.StatusGatewayTimeout, Type: "api_error", Code: "timeout",
+		Message: "No provider answered before the time limit of the function.",
+	}
+}
+
 func typeOf(status int) string {
 	switch status {
 	case http.StatusNotFound:

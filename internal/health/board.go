@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +48,7 @@ func (m *Memory) Report(outcome Outcome, now time.Time) {
 
 // Probe implements Board. It also takes the lease of every wider and narrower degradation
 // that covers the target and has expired: the one trial decides about them all.
-func (m *Memory) Probe(provider, keyID, model string, now time.Time, lease time.Duration) bool {
+func (m *Memory) Probe(_ context.Context, provider, keyID, model string, now time.Time, lease time.Duration) bool {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	next, ok := probe(m.now.Load(), provider, keyID, model, now, lease)
@@ -56,6 +57,15 @@ func (m *Memory) Probe(provider, keyID, model string, now time.Time, lease time.
 	}
 	return ok
 }
+
+// Refresh implements Board: nobody else knows anything.
+func (m *Memory) Refresh(context.Context, time.Time) {}
+
+// Pending implements Board.
+func (m *Memory) Pending() bool { return false }
+
+// Share implements Board: there is nobody to share with.
+func (m *Memory) Share(context.Context, time.Time) {}
 
 // List is what is not healthy at now, for operators: one Status per degraded scope, sorted
 // by provider, key and model.

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ func TestTrialHasOneWinner(t *testing.T) {
 	for i := range 100 {
 		group.Go(func() {
 			// Whatever key and model they come with: the provider is what is tried.
-			if b.Probe("A", fmt.Sprint("k", i%3), fmt.Sprint("m", i%2), now, lease) {
+			if b.Probe(context.Background(), "A", fmt.Sprint("k", i%3), fmt.Sprint("m", i%2), now, lease) {
 				wins.Add(1)
 			}
 		})
@@ -42,18 +43,18 @@ func TestTrialKeepsOthersAway(t *testing.T) {
 	if got := b.View(now).Status("A", "k2", "m2").State; got != Trial {
 		t.Fatalf("State before the trial = %v, want Trial", got)
 	}
-	if !b.Probe("A", "k1", "m1", now, lease) {
+	if !b.Probe(context.Background(), "A", "k1", "m1", now, lease) {
 		t.Fatal("Probe = false, want true")
 	}
 	want := Status{Degraded, ServerError, now.Add(lease), Scope{Provider: "A"}}
 	if got := b.View(now).Status("A", "k2", "m2"); got != want {
 		t.Errorf("Status during the trial = %+v, want %+v", got, want)
 	}
-	if b.Probe("A", "k2", "m1", now.Add(lease-1), lease) {
+	if b.Probe(context.Background(), "A", "k2", "m1", now.Add(lease-1), lease) {
 		t.Error("Probe during the trial = true, want false")
 	}
 	// The trial is never reported: it ends by itself.
-	if !b.Probe("A", "k2", "m1", now.Add(lease), lease) {
+	if !b.Probe(context.Background(), "A", "k2", "m1", now.Add(lease), lease) {
 		t.Error("Probe after the lease = false, want true")
 	}
 }
@@ -74,7 +75,7 @@ func TestTrialEnds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.class), func(t *testing.T) {
 			b, now := degradedProvider()
-			b.Probe("A", "k1", "m1", now, lease)
+			b.Probe(context.Background(), "A", "k1", "m1", now, lease)
 			b.Report(fail(tt.class), now)
 			got := b.View(now).Status("A", "k2", "m2")
 			if got.State != tt.want {
@@ -83,7 +84,7 @@ func TestTrialEnds(t *testing.T) {
 			if tt.want == Degraded && !got.Until.Equal(now.Add(tt.wait)) {
 				t.Errorf("Until = %v, want %v", got.Until, now.Add(tt.wait))
 			}
-			if won := b.Probe("A", "k1", "m1", now, lease); won != (tt.want != Degraded) {
+			if won := b.Probe(context.Background(), "A", "k1", "m1", now, lease); won != (tt.want != Degraded) {
 				t.Errorf("Probe = %v afterwards", won)
 			}
 		})
@@ -93,7 +94,7 @@ func TestTrialEnds(t *testing.T) {
 // A trial that meets another trouble than the one it was about leaves that to the next.
 func TestTrialMeetsOtherTrouble(t *testing.T) {
 	b, now := degradedProvider()
-	b.Probe("A", "k1", "m1", now, lease)
+	b.Probe(context.Background(), "A", "k1", "m1", now, lease)
 	b.Report(fail(RateLimited), now)
 	view := b.View(now)
 	if got := view.Status("A", "k1", "m1"); got.State != Degraded || got.Class != RateLimited {
@@ -102,18 +103,18 @@ func TestTrialMeetsOtherTrouble(t *testing.T) {
 	if got := view.Status("A", "k2", "m1").State; got != Trial {
 		t.Errorf("State of the other key = %v, want Trial", got)
 	}
-	if !b.Probe("A", "k2", "m1", now, lease) {
+	if !b.Probe(context.Background(), "A", "k2", "m1", now, lease) {
 		t.Error("Probe with the other key = false, want true")
 	}
 }
 
 func TestProbeOfHealthyAndDegraded(t *testing.T) {
 	b := NewBoard(Defaults())
-	if !b.Probe("A", "k1", "m1", start(), lease) || !b.View(start()).Quiet() {
+	if !b.Probe(context.Background(), "A", "k1", "m1", start(), lease) || !b.View(start()).Quiet() {
 		t.Error("Probe of a healthy target: want true, and nothing on the board")
 	}
 	b.Report(fail(Unauthorized), start())
-	if b.Probe("A", "k1", "m1", start().Add(1000*time.Hour), lease) {
+	if b.Probe(context.Background(), "A", "k1", "m1", start().Add(1000*time.Hour), lease) {
 		t.Error("Probe of a refused key = true, want false")
 	}
 }
@@ -193,7 +194,7 @@ func TestBoardInvariants(t *testing.T) {
 			}
 			status := func() Status { return b.View(now).Status(o.Provider, o.KeyID, o.Model) }
 			if status().State == Trial {
-				first, second := b.Probe(o.Provider, o.KeyID, o.Model, now, lease), b.Probe(o.Provider, o.KeyID, o.Model, now, lease)
+				first, second := b.Probe(context.Background(), o.Provider, o.KeyID, o.Model, now, lease), b.Probe(context.Background(), o.Provider, o.KeyID, o.Model, now, lease)
 				if !first || second {
 					t.Fatalf("two trials: Probe = %v, %v, want true, false", first, second)
 				}
@@ -234,7 +235,7 @@ func TestBoardUnderConcurrency(t *testing.T) {
 				}
 				b.Report(o, at)
 				b.View(at).Status(o.Provider, "k", "m")
-				b.Probe(o.Provider, "k", "m", at, lease)
+				b.Probe(context.Background(), o.Provider, "k", "m", at, lease)
 				b.List(at)
 			}
 		})

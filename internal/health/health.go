@@ -2,7 +2,10 @@
 // which they stand.
 package health
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Scope is what a degradation covers. Empty fields cover all: {Provider} is the whole
 // provider, {Provider, KeyID} a key, {Provider, Model} a model on every key,
@@ -69,8 +72,9 @@ type View interface {
 
 // Board is what is known of the providers' health, shared by all requests.
 //
-// It never fails and never blocks for longer than a memory access: an implementation that
-// shares it between instances does so beside the request path.
+// View and Report never fail and never wait for longer than a memory access. What a board
+// shares with other processes it carries in Refresh, Share and Probe, which wait for at most
+// their ctx and fall back on what is known here: routing never fails because a board did.
 type Board interface {
 	// View returns the state at now.
 	View(now time.Time) View
@@ -78,7 +82,15 @@ type Board interface {
 	Report(outcome Outcome, now time.Time)
 	// Probe takes the lease for the trial of a target in state Trial; false means that
 	// another request has it. The lease ends with Report or after lease.
-	Probe(provider, keyID, model string, now time.Time, lease time.Duration) bool
+	Probe(ctx context.Context, provider, keyID, model string, now time.Time, lease time.Duration) bool
+	// Refresh makes what other processes have shared visible here. It is called once per
+	// request before View, and costs nothing while what is known is fresh.
+	Refresh(ctx context.Context, now time.Time)
+	// Pending tells whether Share has anything to carry.
+	Pending() bool
+	// Share carries what has been reported here to the other processes, and returns when
+	// that is done. It may be called from any goroutine.
+	Share(ctx context.Context, now time.Time)
 }
 
 // Settings are the durations of the degradation table.

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -206,7 +207,7 @@ func TestPinOnTrial(t *testing.T) {
 	if show(got.all()) != "B/k1/m!? A/k1/m" || got.Reason != ReasonAffinity {
 		t.Errorf("Plan = %s (%s)", show(got.all()), got.Reason)
 	}
-	board.Probe("B", "k1", "m", later, time.Minute)
+	board.Probe(context.Background(), "B", "k1", "m", later, time.Minute)
 	got = c.Plan(Input{Model: "m", Surface: wire.Chat, Pin: pin("B k1 m"), Health: board.View(later)})
 	if show(got.all()) != "A/k1/m" || got.Reason != ReasonFallback {
 		t.Errorf("Plan during the trial = %s (%s)", show(got.all()), got.Reason)
