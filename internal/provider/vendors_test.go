@@ -81,13 +81,13 @@ func TestCatalogPrices(t *testing.T) {
 	if !found {
 		t.Error("no model with cache prices")
 	}
-	for usd, want := range map[float64]NanoUSD{0.09999999999999999: 100_000_000, 3.75: 3_750_000_000, 0.003625: 3_625_000} {
+	for usd, want := range map[string]NanoUSD{"0.1": 100_000_000, "3.75": 3_750_000_000, "0.003625": 3_625_000} {
 		if got := catalogRate(usd); got == nil || *got != want {
-			t.Errorf("catalogRate(%v) = %v, want %d", usd, got, want)
+			t.Errorf("catalogRate(%s) = %v, want %d", usd, got, want)
 		}
 	}
-	if got := catalogRate(0); got != nil {
-		t.Errorf("catalogRate(0) = %d, want unknown", *got)
+	if got := catalogRate(""); got != nil {
+		t.Errorf("catalogRate of nothing = %d, want unknown", *got)
 	}
 	if got := CatalogModels(Vendor{}); got != nil {
 		t.Errorf("CatalogModels without catalog = %v", got)
