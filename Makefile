@@ -21,6 +21,16 @@ run: ## serve two built-in providers on 127.0.0.1:8080
 build: ## make bin/switchboard
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/switchboard ./cmd/switchboard
 
+# What `sam build` calls for the functions of template.yaml, with ARTIFACTS_DIR. It does not
+# say for which architecture, so that this comes from where sam has it: samconfig.toml.
+LAMBDA_ARCH ?= $(or $(shell sed -nE 's/^[^#]*Architecture=[\\"]*(arm64|x86_64).*/\1/p' samconfig.toml | head -1),arm64)
+
+build-RouteFunction: PACKAGE := ./functions/route
+build-AdminFunction: PACKAGE := ./functions/admin
+build-RouteFunction build-AdminFunction:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_ARCH:x86_64=amd64) $(GO) build -buildvcs=false -tags lambda.norpc -trimpath -ldflags '-s -w' -o "$(ARTIFACTS_DIR)/bootstrap" $(PACKAGE)
+	@if [ -f switchboard.yaml ]; then install -m 644 switchboard.yaml "$(ARTIFACTS_DIR)/"; fi
+
 test: test-unit test-e2e ## all tests, with their set-up
 
 test-unit: ## tests that need only Go, with the race detector
