@@ -46,7 +46,7 @@ func table() map[string]row {
 		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
 		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
 
-		"config": {edge, "auth health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
+		"config": {edge, "auth gateway health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
 		"awsclient": {adapter, "", "github.com/aws/aws-sdk-go-v2", "region, credentials, endpoints, roots and secrets; what is stored where is the others' business"},
 
@@ -55,6 +55,7 @@ func table() map[string]row {
 		"firehose": {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 
 		"sqlite": {adapter, "affinity record", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
+		"dynamo": {adapter, "affinity health", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 		"mem":    {adapter, "affinity record health", "", "one technology against the contracts, never another adapter"},
 
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
