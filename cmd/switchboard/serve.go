@@ -12,13 +12,10 @@ import (
 	"runtime/debug"
 	"time"
 
-	"switchboard/internal/auth"
 	"switchboard/internal/carrier"
 	"switchboard/internal/config"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
-	"switchboard/internal/proxy"
-	"switchboard/internal/session"
 	"switchboard/internal/sqlite"
 )
 
@@ -84,7 +81,7 @@ func (c *serveCommand) serveDemo(ctx context.Context, p process) error {
 }
 
 func (c *serveCommand) listen(ctx context.Context, p process, cfg *config.Config) error {
-	logger, err := newLogger(p, cfg.LogLevel)
+	logger, err := cfg.Logger(p.stderr)
 	if err != nil {
 		return &configError{err}
 	}
@@ -129,30 +126,11 @@ func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logg
 
 // newGateway wires the data plane by hand.
 func newGateway(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (*gateway.Gateway, error) {
-	catalog, err := cfg.Catalog()
+	o, err := cfg.Gateway(logger, nil)
 	if err != nil {
 		return nil, err
 	}
-	identifier, err := session.New(cfg.Session, auth.Headers()...)
-	if err != nil {
-		return nil, err
-	}
-	return gateway.New(gateway.Options{
-		Catalog: catalog, Identifier: identifier,
-		Auth:  auth.New(cfg.Auth.Mode == "none", cfg.Auth.Keys),
-		Store: db, Aliases: db, Recorder: db,
-		Board:     health.NewBoard(cfg.Degrade),
-		Transport: proxy.NewTransport(cfg.Timeouts.Connect), Timeouts: cfg.Timeouts,
-		MaxAttempts: cfg.MaxAttempts, MaxBody: cfg.MaxBody, IdleTTL: cfg.IdleTTL, Logger: logger,
-	}), nil
-}
-
-func newLogger(p process, level string) (*slog.Logger, error) {
-	var at slog.Level
-	if level != "" {
-		if err := at.UnmarshalText([]byte(level)); err != nil {
-			return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
-		}
-	}
-	return slog.New(slog.NewJSONHandler(p.stderr, &slog.HandlerOptions{Level: at})), nil
+	o.Store, o.Aliases, o.Recorder = db, db, db
+	o.Board = health.NewBoard(cfg.Degrade)
+	return gateway.New(o), nil
 }
