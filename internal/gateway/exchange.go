@@ -89,14 +89,10 @@ func (x *exchange) decode(r *http.Request) *wire.Error {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return errEncoded()
 	}
-	if x.body, _ = x.g.bodies.Get().(*[]byte); x.body == nil {
-		x.body = new([]byte)
-	}
-	body, err := wire.ReadBody(r.Body, r.ContentLength, x.g.MaxBody, *x.body)
+	body, err := x.read(r)
 	if err != nil {
 		return asError(err)
 	}
-	*x.body = body
 	x.request, err = wire.Decode(x.op, r.URL.RawQuery, r.Header, body)
 	if err != nil {
 		return asError(err)
@@ -104,6 +100,21 @@ func (x *exchange) decode(r *http.Request) *wire.Error {
 	x.event.RequestedModel = x.request.Fields.Model
 	x.event.Stream = x.request.Fields.Stream
 	return nil
+}
+
+// read returns the body: the carrier's own memory where it has it whole, else a pooled copy.
+func (x *exchange) read(r *http.Request) ([]byte, error) {
+	if body, ok, err := wire.InMemory(r.Body, x.g.MaxBody); ok {
+		return body, err
+	}
+	if x.body, _ = x.g.bodies.Get().(*[]byte); x.body == nil {
+		x.body = new([]byte)
+	}
+	body, err := wire.ReadBody(r.Body, r.ContentLength, x.g.MaxBody, *x.body)
+	if err == nil {
+		*x.body = body
+	}
+	return body, err
 }
 
 // identify names the session, and finds where the previous response lives.

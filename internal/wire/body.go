@@ -60,6 +60,20 @@ func ReadBody(r io.Reader, contentLength, limit int64, buf []byte) ([]byte, erro
 	return buf, nil
 }
 
+// InMemory returns a request body that its carrier has in memory as a whole, without
+// copying it; ok is false for any other body. The bytes are the carrier's, until the handler
+// returns. It fails with *Error, 413, above the limit.
+func InMemory(r io.Reader, limit int64) (body []byte, ok bool, err error) {
+	whole, ok := r.(interface{ Bytes() []byte })
+	if !ok {
+		return nil, false, nil
+	}
+	if body = whole.Bytes(); int64(len(body)) > limit {
+		return nil, true, tooLarge(limit)
+	}
+	return body, true, nil
+}
+
 // grow returns buf with room for more, at most most bytes in all.
 func grow(buf []byte, contentLength, most int64) []byte {
 	size := 2 * int64(cap(buf))

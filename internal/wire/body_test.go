@@ -135,3 +135,26 @@ func (c *counting) Read(p []byte) (int, error) {
 	c.n += int64(n)
 	return n, err
 }
+
+// inMemory is a body as a carrier has it that reads whole events.
+type inMemory struct {
+	io.Reader
+	whole []byte
+}
+
+func (b inMemory) Bytes() []byte { return b.whole }
+
+func TestLAM07InMemory(t *testing.T) {
+	body := []byte(strings.Repeat("x", 100))
+	got, ok, err := InMemory(inMemory{whole: body}, 100)
+	if !ok || err != nil || &got[0] != &body[0] || len(got) != 100 {
+		t.Errorf("InMemory of the limit's size = %d bytes, %v, %v, want the same bytes", len(got), ok, err)
+	}
+	var e *Error
+	if _, ok, err := InMemory(inMemory{whole: body}, 99); !ok || !errors.As(err, &e) || e.Status != 413 || !strings.Contains(e.Message, "99 bytes") {
+		t.Errorf("InMemory above the limit = %v, %v, want a 413 that says 99", ok, err)
+	}
+	if _, ok, err := InMemory(strings.NewReader("x"), 99); ok || err != nil {
+		t.Errorf("InMemory of a stream = %v, %v, want no match", ok, err)
+	}
+}
