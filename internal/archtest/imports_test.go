@@ -46,6 +46,8 @@ func table() map[string]row {
 		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
 		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
 
+		"admin":    {domain, "auth health provider wire", "", "it reads what the data plane leaves and never serves a completion"},
+
 		"config": {edge, "auth gateway health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
 		"awsclient": {adapter, "", "github.com/aws/aws-sdk-go-v2", "region, credentials, endpoints, roots and secrets; what is stored where is the others' business"},
@@ -64,6 +66,7 @@ func table() map[string]row {
 		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},
 		"emulator":              {support, "", "github.com/johannesboyne/gofakes3 github.com/truora/minidyn", "AWS as the SDKs see it, which knows nothing of who calls"},
 		"archtest":              {support, "", "", "reads the source, links none of it"},
+		"templatetest":          {support, "", "", "tests only: holds template.yaml against the code"},
 	}
 }
 
