@@ -48,7 +48,7 @@ func (demoCommand) Run(ctx context.Context, p process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(context.WithoutCancel(ctx))) }()
-	handler, err := newGateway(cfg, db, logger)
+	handler, err := newHandler(cfg, db, logger)
 	if err != nil {
 		return err
 	}

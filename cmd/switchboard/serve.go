@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"switchboard/internal/admin"
+	"switchboard/internal/auth"
 	"switchboard/internal/carrier"
 	"switchboard/internal/config"
 	"switchboard/internal/gateway"
@@ -113,7 +117,7 @@ func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logg
 		defer cancel()
 		err = errors.Join(err, db.Close(ctx))
 	}()
-	handler, err := newGateway(cfg, db, logger)
+	handler, err := newHandler(cfg, db, logger)
 	if err != nil {
 		return &configError{err}
 	}
@@ -124,13 +128,27 @@ func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logg
 	return carrier.ServeListener(ctx, listener, handler, logger)
 }
 
-// newGateway wires the data plane by hand.
-func newGateway(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (*gateway.Gateway, error) {
+// newHandler wires both planes by hand: the admin plane under /admin/, the data plane on
+// every other path. Without an admin key there is no admin plane.
+func newHandler(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (http.Handler, error) {
 	o, err := cfg.Gateway(logger, nil)
 	if err != nil {
 		return nil, err
 	}
-	o.Store, o.Aliases, o.Recorder = db, db, db
-	o.Board = health.NewBoard(cfg.Degrade)
-	return gateway.New(o), nil
+	board := health.NewBoard(cfg.Degrade)
+	o.Store, o.Aliases, o.Recorder, o.Board = db, db, db, board
+	data := gateway.New(o)
+	if cfg.Auth.Admin == nil {
+		return data, nil
+	}
+	control := admin.New(admin.Options{
+		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/admin/") {
+			control.ServeHTTP(w, r)
+			return
+		}
+		data.ServeHTTP(w, r)
+	}), nil
 }

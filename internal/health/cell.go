@@ -25,3 +25,6 @@ type Cell interface {
 	// document may be deleted once expires has passed.
 	Swap(ctx context.Context, data []byte, version int64, expires time.Time) error
 }
+
+// DocumentID names the document of the shared board among those that all instances share.
+const DocumentID = "health"
