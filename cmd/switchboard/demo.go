@@ -48,12 +48,11 @@ func (demoCommand) Run(ctx context.Context, p process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(context.WithoutCancel(ctx))) }()
-	handler, err := newHandler(cfg, db, logger)
+	thread := &tee{to: db}
+	handler, err := newHandler(cfg, db, thread, logger)
 	if err != nil {
 		return err
 	}
-	thread := &tee{to: db}
-	handler.Recorder = thread
 	return converse(ctx, handler, providers, thread, p.stdout)
 }
 

@@ -20,6 +20,7 @@ import (
 	"switchboard/internal/config"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
+	"switchboard/internal/record"
 	"switchboard/internal/sqlite"
 )
 
@@ -117,7 +118,7 @@ func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logg
 		defer cancel()
 		err = errors.Join(err, db.Close(ctx))
 	}()
-	handler, err := newHandler(cfg, db, logger)
+	handler, err := newHandler(cfg, db, db, logger)
 	if err != nil {
 		return &configError{err}
 	}
@@ -130,13 +131,13 @@ func serve(ctx context.Context, p process, cfg *config.Config, logger *slog.Logg
 
 // newHandler wires both planes by hand: the admin plane under /admin/, the data plane on
 // every other path. Without an admin key there is no admin plane.
-func newHandler(cfg *config.Config, db *sqlite.DB, logger *slog.Logger) (http.Handler, error) {
+func newHandler(cfg *config.Config, db *sqlite.DB, recorder record.Recorder, logger *slog.Logger) (http.Handler, error) {
 	o, err := cfg.Gateway(logger, nil)
 	if err != nil {
 		return nil, err
 	}
 	board := health.NewBoard(cfg.Degrade)
-	o.Store, o.Aliases, o.Recorder, o.Board = db, db, db, board
+	o.Store, o.Aliases, o.Recorder, o.Board = db, db, recorder, board
 	data := gateway.New(o)
 	if cfg.Auth.Admin == nil {
 		return data, nil
