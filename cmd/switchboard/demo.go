@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"switchboard/internal/config"
-	"switchboard/internal/gateway"
 	"switchboard/internal/record"
 	"switchboard/internal/sqlite"
 )
@@ -88,7 +87,7 @@ func loadDemo(dir, listen string, providers *demoProviders, p process) (*config.
 	return cfg, nil
 }
 
-func converse(ctx context.Context, handler *gateway.Gateway, providers *demoProviders, thread *tee, out io.Writer) error {
+func converse(ctx context.Context, handler http.Handler, providers *demoProviders, thread *tee, out io.Writer) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
