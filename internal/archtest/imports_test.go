@@ -60,6 +60,7 @@ func table() map[string]row {
 		"dynamo": {adapter, "affinity health", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 		"mem":    {adapter, "affinity record health", "", "one technology against the contracts, never another adapter"},
 
+		"functionurl":           {support, "", "", "plays Lambda below a bootstrap; it must not know what that does"},
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"provider/gencatalog":   {support, "", "charm.land/catwalk", "writes the catalog that provider embeds; linked into nothing"},
