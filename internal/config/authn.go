@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
-	"strings"
 
 	"switchboard/internal/auth"
 )
@@ -113,12 +112,8 @@ func (l *loader) digest(v value) (digest [32]byte, ok bool) {
 // finishAuth checks what depends on the address and on the environment.
 func (l *loader) finishAuth(fileFound bool) {
 	a := &l.cfg.Auth
-	if key := strings.TrimSpace(l.getenv("SWITCHBOARD_ADMIN_KEY")); key != "" {
-		l.keepSecret(key)
+	if key, ok := l.given(variable("SWITCHBOARD_ADMIN_KEY"), "SWITCHBOARD_ADMIN_KEY"); ok && key != "" {
 		l.adminAt = variable("SWITCHBOARD_ADMIN_KEY")
-		if strings.ContainsFunc(key, unprintable) {
-			l.fail(l.adminAt, "the key has a control character in it; switchboard key new prints a usable one")
-		}
 		digest := sha256.Sum256([]byte(key))
 		a.Admin = &digest
 	}
@@ -136,22 +131,26 @@ func (l *loader) finishAuth(fileFound bool) {
 			a.Mode = ModeNone
 		}
 	}
-	where := "listening on " + show(l.cfg.Listen)
+	where, instead, write := "listening on "+show(l.cfg.Listen), "use keys, or listen on 127.0.0.1", "write a "+defaultPath+" with auth.keys, or listen on 127.0.0.1"
 	if l.lambda {
-		where = "on Lambda"
+		where, instead, write = "on Lambda", "use keys, or iam with a Function URL of AuthType AWS_IAM", "set SWITCHBOARD_CONFIG to a file of the bundle or ssm:/path, with auth.keys"
 	}
 	switch {
 	case a.Mode == ModeNone && !private:
-		l.fail(l.modeAt, "none would let everybody in, %s; use keys, or listen on 127.0.0.1", where)
+		l.fail(l.modeAt, "none would let everybody in, %s; %s", where, instead)
 	case a.Mode == ModeIAM && !private && !l.lambda:
 		l.fail(l.modeAt, "iam would let everybody in, %s: only a Lambda Function URL checks IAM; use keys", where)
 	case a.Mode == ModeKeys && len(a.Keys) == 0 && !fileFound:
-		l.fail(place{path: "auth.keys"}, "no client key, so nobody could call, %s; write a %s with auth.keys, or listen on 127.0.0.1", where, defaultPath)
+		l.fail(place{path: "auth.keys"}, "no client key, so nobody could call, %s; %s", where, write)
 	case a.Mode == ModeKeys && len(a.Keys) == 0:
 		at := l.keysAt
 		if at.path == "" {
 			at = place{"auth.keys", 1, 1}
 		}
-		l.fail(at, "no client key, so nobody could call; add one made by switchboard key new, or set auth.mode: none on a loopback address")
+		elsewhere := ", or set auth.mode: none on a loopback address"
+		if l.lambda {
+			elsewhere = ""
+		}
+		l.fail(at, "no client key, so nobody could call; add one made by switchboard key new%s", elsewhere)
 	}
 }

@@ -284,7 +284,7 @@ func TestBadFiles(t *testing.T) {
 			name: "open on Lambda",
 			file: "auth: {mode: none}\n",
 			vars: []string{"AWS_LAMBDA_FUNCTION_NAME=route"},
-			want: []string{`1:14: auth.mode: none would let everybody in, on Lambda; use keys, or listen on 127.0.0.1`},
+			want: []string{`1:14: auth.mode: none would let everybody in, on Lambda; use keys, or iam with a Function URL of AuthType AWS_IAM`},
 		},
 		{
 			name: "iam where nobody checks it",

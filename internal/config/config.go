@@ -31,6 +31,7 @@ type Config struct {
 	Timeouts      proxy.Timeouts
 	Degrade       health.Settings
 	MaxBody       int64 // bytes
+	AWS           AWS   // with Source.Function
 	// Warnings are for the log at start: an api key whose variable is empty, a provider
 	// without a usable key. Never a secret.
 	Warnings []string
@@ -46,9 +47,13 @@ type Auth struct {
 // Source is where configuration comes from. The zero Source reads switchboard.yaml, if it
 // is there, and no environment.
 type Source struct {
-	Path   string // --config or SWITCHBOARD_CONFIG, also ssm:/…; empty: switchboard.yaml if it is there
-	Getenv func(string) string
-	Listen string // --listen, before file and environment
+	// Function is what is configured; empty: one machine. On Lambda the environment has to
+	// name what the stack has made (Variables), and listen, session_db_path and the flags
+	// mean nothing.
+	Function Function
+	Path     string // --config or SWITCHBOARD_CONFIG, also ssm:/…; empty: switchboard.yaml if it is there
+	Getenv   func(string) string
+	Listen   string // --listen, before file and environment
 	// SessionDB and LogLevel are the flags --session-db and --log-level, before file and
 	// environment; empty when not given.
 	SessionDB string
@@ -56,7 +61,8 @@ type Source struct {
 	// Environ lists the environment as os.Environ does, to find SESSION_HEADER_<N> of any
 	// N. nil: only N from 1 to 64 are looked for, with Getenv.
 	Environ func() []string
-	// Secrets resolves ssm:/path and secretsmanager:name#key; nil where there is no AWS.
+	// Secrets resolves ssm:/path and secretsmanager:name#key; nil where there is no AWS. It
+	// is called from several goroutines at a time. Its errors show no secret.
 	Secrets func(ref string) (string, error)
 }
 
@@ -75,6 +81,10 @@ func Load(src Source) (*Config, error) {
 	text, found, err := l.open()
 	if err != nil {
 		return nil, err
+	}
+	l.readAWS()
+	if !found {
+		l.prefetch(nil)
 	}
 	// What is no YAML says nothing, so that nothing can be missing in it.
 	if !found || l.readFile(text) {
@@ -96,7 +106,7 @@ type loader struct {
 	problems problems
 	secrets  []string // never to be shown
 	doc      document
-	resolved map[string]string // what Source.Secrets answered
+	resolved map[string]answer // what Source.Secrets answered
 	catalogs map[string][]provider.Model
 
 	// Places of what is checked once file and environment are known.
@@ -105,7 +115,8 @@ type loader struct {
 	virtualAt                         map[string]place
 	baseAt                            map[string]place // by provider identity
 	providersGiven                    bool
-	lambda                            bool // nobody listens; a Function URL is public
+	lambda                            bool     // nobody listens; a Function URL is public
+	unused                            []string // keys of the file that mean nothing on Lambda
 
 	// offered, for tests, learns every key of the schema that was possible, and whether it
 	// was there.
@@ -116,7 +127,7 @@ func newLoader(src Source) *loader {
 	l := &loader{
 		src:       src,
 		getenv:    src.Getenv,
-		resolved:  map[string]string{},
+		resolved:  map[string]answer{},
 		catalogs:  map[string][]provider.Model{},
 		virtualAt: map[string]place{},
 		baseAt:    map[string]place{},
@@ -137,7 +148,10 @@ func newLoader(src Source) *loader {
 	if l.getenv == nil {
 		l.getenv = func(string) string { return "" }
 	}
-	l.lambda = l.getenv("AWS_LAMBDA_FUNCTION_NAME") != ""
+	l.lambda = src.Function != "" || l.getenv("AWS_LAMBDA_FUNCTION_NAME") != ""
+	if src.Function != "" {
+		l.cfg.MaxBody = maxLambdaBody
+	}
 	return l
 }
 
@@ -153,13 +167,13 @@ func (l *loader) open() (text []byte, found bool, err error) {
 	if isDefault {
 		named, l.file = "", defaultPath
 	}
-	if strings.HasPrefix(l.file, "ssm:") {
+	if reference(l.file) {
 		if l.src.Secrets == nil {
 			return nil, false, fmt.Errorf("%s: this only works on AWS%s; name a file", l.file, named)
 		}
-		remote, err := l.src.Secrets(l.file)
+		remote, err := l.ask(l.file)
 		if err != nil {
-			return nil, false, fmt.Errorf("%s: read%s: %w", l.file, named, err)
+			return nil, false, fmt.Errorf("%s: %w%s", l.file, err, named)
 		}
 		return []byte(remote), true, nil
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -85,8 +84,8 @@ func (l *loader) hideScalars(item value) {
 	}
 }
 
-// secret resolves env:NAME, ssm:/path and secretsmanager:name#key; other text is the key
-// itself. "" with true: the variable is empty, which is only a warning.
+// secret resolves env:NAME, ssm:/path and secretsmanager:name#key, also where the variable
+// refers to one of the others; other text is the key itself. "" with true: the variable is empty, which is only a warning.
 func (l *loader) secret(p *provider.Provider, v value) (string, bool) {
 	at := l.valueAt(v)
 	ref, ok := l.text(v)
@@ -100,12 +99,12 @@ func (l *loader) secret(p *provider.Provider, v value) (string, bool) {
 		l.fail(at, "env: without the name of a variable after it; write for example env:OPENAI_API_KEY")
 		return "", false
 	case env:
-		text, ok := l.clean(at, l.getenv(name))
+		text, ok := l.given(at, name)
 		if ok && text == "" {
 			l.warn("provider %s: the environment variable %s of %s is empty, so this key is left out", p.Identity, name, at.path)
 		}
 		return text, ok
-	case strings.HasPrefix(ref, "ssm:"), strings.HasPrefix(ref, "secretsmanager:"):
+	case reference(ref):
 		return l.remote(at, ref)
 	case strings.TrimSpace(ref) == "":
 		l.fail(at, "an empty key; write env:NAME, or api_keys: [] when none is needed")
@@ -117,32 +116,6 @@ func (l *loader) secret(p *provider.Provider, v value) (string, bool) {
 	}
 	l.keepSecret(ref)
 	return l.clean(at, ref)
-}
-
-func (l *loader) remote(at place, ref string) (string, bool) {
-	if _, name, _ := strings.Cut(ref, ":"); strings.Trim(name, "/# ") == "" {
-		l.fail(at, "a reference without a name; write ssm:/path or secretsmanager:name#key")
-		return "", false
-	}
-	if l.src.Secrets == nil {
-		l.fail(at, "ssm: and secretsmanager: only work on AWS; write env:NAME here")
-		return "", false
-	}
-	text, have := l.resolved[ref]
-	if !have {
-		var err error
-		if text, err = l.src.Secrets(ref); err != nil {
-			l.fail(at, "%s", strings.ReplaceAll(fmt.Sprintf("%s cannot be read: %v", ref, err), "\n", " "))
-			return "", false
-		}
-		l.resolved[ref] = text
-	}
-	text, ok := l.clean(at, text)
-	if ok && text == "" {
-		l.fail(at, "%s is empty; store a key there", ref)
-		return "", false
-	}
-	return text, ok
 }
 
 // clean takes the white space around a key away; one with a control character inside could
@@ -172,12 +145,8 @@ func (l *loader) vendorKeys(p *provider.Provider, vendor provider.Vendor, at pla
 func (l *loader) environmentKeys(vendor provider.Vendor) []provider.Key {
 	var keys []provider.Key
 	owners := map[string]string{}
-	for n := 1; n <= probedKeys; n++ {
-		name := vendor.Env + "_API_KEY"
-		if n > 1 {
-			name += "_" + strconv.Itoa(n)
-		}
-		text, ok := l.clean(variable(name), l.getenv(name))
+	for name, id := range keyVariables(vendor) {
+		text, ok := l.given(variable(name), name)
 		if !ok || text == "" {
 			continue
 		}
@@ -186,7 +155,7 @@ func (l *loader) environmentKeys(vendor provider.Vendor) []provider.Key {
 			continue
 		}
 		owners[text] = name
-		keys = append(keys, provider.Key{ID: strconv.Itoa(n), Text: text, Print: provider.KeyPrint(text)})
+		keys = append(keys, provider.Key{ID: id, Text: text, Print: provider.KeyPrint(text)})
 	}
 	return keys
 }

@@ -6,6 +6,7 @@ import "time"
 // in YAML, which is said.
 func (l *loader) readFile(text []byte) bool {
 	root, ok := l.parse(text)
+	l.prefetch(root.node)
 	if !ok {
 		return len(l.problems) == 0 // nothing but comments
 	}
@@ -30,6 +31,7 @@ func (l *loader) listen(v value) {
 		return
 	}
 	l.listenAt = l.valueAt(v)
+	l.unused = append(l.unused, v.at.path)
 	if err := checkListen(s); err != nil {
 		l.fail(l.listenAt, "%s is %v", show(s), err)
 		return
@@ -42,6 +44,7 @@ func (l *loader) sessionDBPath(v value) {
 	if ok && s == "" {
 		l.fail(l.valueAt(v), "empty; name a file, or leave the key out for the platform's default")
 	}
+	l.unused = append(l.unused, v.at.path)
 	l.cfg.SessionDBPath = s
 }
 
