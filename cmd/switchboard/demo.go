@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"switchboard/internal/config"
+	"switchboard/internal/demo"
 	"switchboard/internal/record"
 	"switchboard/internal/sqlite"
 )
@@ -56,23 +57,23 @@ func (demoCommand) Run(ctx context.Context, p process) (err error) {
 }
 
 // startDemo makes a folder for the demo's files and starts its providers; stop ends both.
-func startDemo() (dir string, providers *demoProviders, stop func(), err error) {
+func startDemo() (dir string, providers *demo.Providers, stop func(), err error) {
 	if dir, err = os.MkdirTemp("", "switchboard-demo-"); err != nil {
 		return "", nil, nil, fmt.Errorf("demo: %w", err)
 	}
-	if providers, err = startDemoProviders(); err != nil {
+	if providers, err = demo.Start(); err != nil {
 		return "", nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, providers, func() {
-		providers.close()
+		providers.Close()
 		os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	}, nil
 }
 
 // loadDemo loads the demo's configuration through the same door as any other.
-func loadDemo(dir, listen string, providers *demoProviders, p process) (*config.Config, error) {
+func loadDemo(dir, listen string, providers *demo.Providers, p process) (*config.Config, error) {
 	path := filepath.Join(dir, "switchboard.yaml")
-	if err := os.WriteFile(path, []byte(providers.config(listen)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("listen: "+listen+"\nauth: {mode: none}\n"+providers.YAML()), 0o600); err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	cfg, err := config.Load(config.Source{Path: path, Getenv: func(name string) string {
@@ -87,7 +88,7 @@ func loadDemo(dir, listen string, providers *demoProviders, p process) (*config.
 	return cfg, nil
 }
 
-func converse(ctx context.Context, handler http.Handler, providers *demoProviders, thread *tee, out io.Writer) error {
+func converse(ctx context.Context, handler http.Handler, providers *demo.Providers, thread *tee, out io.Writer) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -105,7 +106,7 @@ func converse(ctx context.Context, handler http.Handler, providers *demoProvider
 	messages := []map[string]string{{"role": "system", "content": string(bytes.Repeat([]byte("You help with a long program. "), 120))}}
 	for turn := 1; turn <= demoTurns; turn++ {
 		if turn == demoFailure {
-			providers.fail(thread.last().Provider)
+			providers.Fail(thread.last().Provider)
 		}
 		messages = append(messages, map[string]string{"role": "user", "content": fmt.Sprintf("Question %d.", turn)})
 		answer, err := ask(ctx, "http://"+listener.Addr().String(), messages)
@@ -142,14 +143,6 @@ func ask(ctx context.Context, base string, messages []map[string]string) (string
 		return "", fmt.Errorf("demo: status %d: %w", response.StatusCode, err)
 	}
 	return answer.Choices[0].Message.Content, nil
-}
-
-func (d *demoProviders) fail(identity string) {
-	for _, one := range []*demoProvider{d.one, d.two} {
-		if one.name == identity {
-			one.failing.Store(true)
-		}
-	}
 }
 
 // tee keeps the events that pass to a recorder.

@@ -65,6 +65,7 @@ func table() map[string]row {
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"provider/gencatalog":   {support, "", "charm.land/catwalk", "writes the catalog that provider embeds; linked into nothing"},
 		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},
+		"demo":                  {edge, "", "", "simulated vendors; what calls them must not be able to tell"},
 		"emulator":              {support, "", "github.com/johannesboyne/gofakes3 github.com/truora/minidyn", "AWS as the SDKs see it, which knows nothing of who calls"},
 		"archtest":              {support, "", "", "reads the source, links none of it"},
 		"templatetest":          {support, "", "", "tests only: holds template.yaml against the code"},

@@ -1,84 +1,14 @@
-package main
+package demo
 
 import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
-
-// demoProviders are two providers on a loopback port that behave as real ones do where it
-// matters here: each has a prompt cache of its own, reports what it read from it, and can
-// be made to fail.
-type demoProviders struct {
-	server   *http.Server
-	listener net.Listener
-	stopped  chan struct{}
-	one, two *demoProvider
-}
-
-type demoProvider struct {
-	name    string
-	failing atomic.Bool
-	mu      sync.Mutex
-	cache   map[uint64]int // opening of a conversation -> prompt tokens seen
-}
-
-func startDemoProviders() (*demoProviders, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("demo providers: %w", err)
-	}
-	d := &demoProviders{
-		listener: listener, stopped: make(chan struct{}),
-		one: &demoProvider{name: "demo-one", cache: map[uint64]int{}},
-		two: &demoProvider{name: "demo-two", cache: map[uint64]int{}},
-	}
-	mux := http.NewServeMux()
-	for _, p := range []*demoProvider{d.one, d.two} {
-		mux.HandleFunc("POST /"+p.name+"/v1/chat/completions", p.answer(p.chat))
-		mux.HandleFunc("POST /"+p.name+"/v1/responses", p.answer(p.responses))
-		mux.HandleFunc("POST /"+p.name+"/v1/messages", p.answer(p.messages))
-		mux.HandleFunc("POST /"+p.name+"/v1/messages/count_tokens", p.answer(p.countTokens))
-		mux.HandleFunc("POST /"+p.name+"/v1/embeddings", p.answer(p.embeddings))
-	}
-	d.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		defer close(d.stopped)
-		d.server.Serve(listener) //nolint:errcheck // always ErrServerClosed, by close
-	}()
-	return d, nil
-}
-
-func (d *demoProviders) close() {
-	d.server.Close() //nolint:errcheck // nothing of it is needed any more
-	<-d.stopped
-}
-
-// config is the configuration that uses the two providers.
-func (d *demoProviders) config(listen string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "listen: %s\nauth: {mode: none}\nproviders:\n", listen)
-	for _, p := range []*demoProvider{d.one, d.two} {
-		fmt.Fprintf(&b, `  %s:
-    type: openai
-    base_url: http://%s/%s/v1
-    surfaces: [openai-chat-completions, openai-responses, openai-embeddings, anthropic-messages]
-    api_keys: [{id: main, key: %s-key-not-a-secret}]
-    models:
-      - id: demo
-        pricing: {input_per_mtok: 2.00, cached_input_per_mtok: 0.20, output_per_mtok: 8.00}
-`, p.name, d.listener.Addr(), p.name, p.name)
-	}
-	b.WriteString("virtual_models:\n  - {source: smart, strategy: round_robin, targets: [{model: demo-one/demo}, {model: demo-two/demo}]}\n")
-	return b.String()
-}
 
 // prompt is what the demo needs of a request.
 type prompt struct {
@@ -87,7 +17,7 @@ type prompt struct {
 	text          string
 }
 
-func (p *demoProvider) answer(shape func(io.Writer, prompt)) http.HandlerFunc {
+func (p *provider) answer(shape func(io.Writer, prompt)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -122,7 +52,7 @@ func (f flushing) Write(b []byte) (int, error) {
 }
 
 // read finds the conversation and what of it the cache holds.
-func (p *demoProvider) read(body []byte) prompt {
+func (p *provider) read(body []byte) prompt {
 	var request struct {
 		Stream   bool              `json:"stream"`
 		Messages []json.RawMessage `json:"messages"`
@@ -146,7 +76,7 @@ func (p *demoProvider) read(body []byte) prompt {
 	}
 }
 
-func (p *demoProvider) chat(w io.Writer, asked prompt) {
+func (p *provider) chat(w io.Writer, asked prompt) {
 	usage := fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":20,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}`, asked.input, asked.input+20, asked.cached)
 	if !asked.stream {
 		fmt.Fprintf(w, `{"id":"chatcmpl-demo","object":"chat.completion","created":0,"model":"demo","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%q}}],"usage":%s}`, asked.text, usage)
@@ -161,7 +91,7 @@ func (p *demoProvider) chat(w io.Writer, asked prompt) {
 	io.WriteString(w, "data: [DONE]\n\n") //nolint:errcheck // the client may be gone
 }
 
-func (p *demoProvider) responses(w io.Writer, asked prompt) {
+func (p *provider) responses(w io.Writer, asked prompt) {
 	id := fmt.Sprintf("resp_%s_%d", p.name, time.Now().UnixNano())
 	item := fmt.Sprintf(`{"type":"message","id":"msg_demo","role":"assistant","status":"completed","content":[{"type":"output_text","text":%q,"annotations":[]}]}`, asked.text)
 	whole := fmt.Sprintf(`{"id":%q,"object":"response","created_at":0,"status":"completed","model":"demo","output":[%s],"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":%d}}`,
@@ -181,7 +111,7 @@ func (p *demoProvider) responses(w io.Writer, asked prompt) {
 	event("response.completed", `"sequence_number":5,"response":`+whole)
 }
 
-func (p *demoProvider) messages(w io.Writer, asked prompt) {
+func (p *provider) messages(w io.Writer, asked prompt) {
 	usage := fmt.Sprintf(`"input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation_input_tokens":0`, asked.input-asked.cached, asked.cached)
 	if !asked.stream {
 		fmt.Fprintf(w, `{"id":"msg_demo","type":"message","role":"assistant","model":"demo","content":[{"type":"text","text":%q}],"stop_reason":"end_turn","stop_sequence":null,"usage":{%s,"output_tokens":20}}`, asked.text, usage)
@@ -198,10 +128,10 @@ func (p *demoProvider) messages(w io.Writer, asked prompt) {
 	event("message_stop", "")
 }
 
-func (p *demoProvider) countTokens(w io.Writer, asked prompt) {
+func (p *provider) countTokens(w io.Writer, asked prompt) {
 	fmt.Fprintf(w, `{"input_tokens":%d}`, asked.input)
 }
 
-func (p *demoProvider) embeddings(w io.Writer, asked prompt) {
+func (p *provider) embeddings(w io.Writer, asked prompt) {
 	fmt.Fprintf(w, `{"object":"list","model":"demo","data":[{"object":"embedding","index":0,"embedding":[0.25,-0.5,0.125]}],"usage":{"prompt_tokens":%d,"total_tokens":%d}}`, asked.input, asked.input)
 }
