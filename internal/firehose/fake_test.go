@@ -196,10 +196,13 @@ func keys() aws.CredentialsProvider {
 	})
 }
 
+// config is that of an account in which others have asked for many retries.
+func config(transport http.RoundTripper) aws.Config {
+	return aws.Config{Region: "eu-west-1", Credentials: keys(), HTTPClient: &http.Client{Transport: transport}, RetryMaxAttempts: 7}
+}
+
 func overTransport(transport http.RoundTripper) *firehose.Recorder {
-	return firehose.New(firehose.NewClient(aws.Config{
-		Region: "eu-west-1", Credentials: keys(), HTTPClient: &http.Client{Transport: transport}, RetryMaxAttempts: 7,
-	}), streamName, nil)
+	return firehose.New(firehose.NewClient(config(transport)), streamName, nil)
 }
 
 // overNetwork returns a recorder that calls the handler over a socket.
@@ -209,7 +212,7 @@ func overNetwork(t *testing.T, handler http.Handler) (*firehose.Recorder, *httpt
 	t.Cleanup(server.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return firehose.New(firehose.NewClient(aws.Config{
-		Region: "eu-west-1", Credentials: keys(), BaseEndpoint: &server.URL, HTTPClient: &http.Client{Transport: transport},
-	}), streamName, nil), server
+	cfg := config(transport)
+	cfg.BaseEndpoint = &server.URL
+	return firehose.New(firehose.NewClient(cfg), streamName, nil), server
 }

@@ -70,17 +70,19 @@ func (r *Recorder) Resend(ctx context.Context, records [][]byte) (delivered int,
 // line is the record as Firehose gets it: one line with one newline, not too large.
 func (r *Recorder) line(ctx context.Context, data []byte) ([]byte, error) {
 	data = bytes.TrimSpace(data)
-	if len(data) == 0 {
-		return nil, errors.New("it is empty")
-	}
-	if len(data) >= maxRecord {
+	switch {
+	case !json.Valid(data):
+		return nil, fmt.Errorf("its %d bytes are no JSON", len(data))
+	case len(data) >= maxRecord:
 		return r.cut(ctx, data)
 	}
 	line := bytes.NewBuffer(make([]byte, 0, len(data)+1))
-	if bytes.IndexByte(data, '\n') < 0 {
+	if bytes.ContainsAny(data, "\r\n") {
+		if err := json.Compact(line, data); err != nil {
+			return nil, err
+		}
+	} else {
 		line.Write(data)
-	} else if err := json.Compact(line, data); err != nil {
-		return nil, err
 	}
 	line.WriteByte('\n')
 	return line.Bytes(), nil
