@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,7 +19,6 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"switchboard/internal/proxy"
 	"switchboard/internal/record"
 	"switchboard/internal/session"
 	"switchboard/internal/upstreamtest"
@@ -44,31 +44,44 @@ var update = flag.Bool("update", false, "rewrite the golden parts of testdata/*.
 //
 // Bodies lose their last newline. {{repeat N x}} stands for N times x.
 //
-// Each file runs in a bubble of its own time, over memory; and again over real sockets, when
-// no time has to pass in it.
+// Each file runs in a bubble of its own time, over memory; again over real sockets, when no
+// time has to pass in it; and again as functions/route on Lambda (lambda_test.go).
 func TestConversations(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversations: %v", err)
-	}
-	for _, file := range files {
+	for name, file := range conversations(t) {
 		archive, err := txtar.ParseFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
 			t.Run("memory", func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { play(t, archive, file, nil) })
+				synctest.Test(t, func(t *testing.T) {
+					if changed := play(t, archive, inMemory); changed && *update {
+						if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
 			})
 			if !needsTime(archive) {
-				t.Run("socket", func(t *testing.T) {
-					play(t, archive, file, func(n *upstreamtest.Network) http.RoundTripper {
-						return n.Listen(t, proxy.NewTransport(time.Second))
-					})
-				})
+				t.Run("socket", func(t *testing.T) { play(t, archive, overSocket) })
 			}
 		})
+	}
+}
+
+// conversations yields the files by the names of their tests, in order.
+func conversations(t *testing.T) iter.Seq2[string, string] {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	return func(yield func(name, file string) bool) {
+		for _, file := range files {
+			if !yield(strings.TrimSuffix(filepath.Base(file), ".txtar"), file) {
+				return
+			}
+		}
 	}
 }
 
@@ -86,9 +99,9 @@ func needsTime(a *txtar.Archive) bool {
 // conversation is a file under way.
 type conversation struct {
 	t         testing.TB
-	rig       *rig
-	transport http.RoundTripper
-	yaml      string
+	network   *upstreamtest.Network
+	world     world
+	secrets   []string
 	scripts   map[string]*upstreamtest.Script
 	exchanges map[string]*exchanged
 }
@@ -102,19 +115,20 @@ type exchanged struct {
 	events []record.Event
 }
 
-func play(t *testing.T, archive *txtar.Archive, file string, listen func(*upstreamtest.Network) http.RoundTripper) {
-	c := &conversation{t: t, yaml: rigYAML(t), scripts: map[string]*upstreamtest.Script{}, exchanges: map[string]*exchanged{}}
+// play carries out a file in the world that build makes. changed tells that a golden part
+// differs, which is a failure unless it is to be rewritten.
+func play(t testing.TB, archive *txtar.Archive, build func(testing.TB, *setting) world) (changed bool) {
+	yaml := rigYAML(t)
 	for _, f := range archive.Files {
 		if f.Name == "config.yaml" {
-			c.yaml = string(f.Data)
+			yaml = string(f.Data)
 		}
 	}
-	c.rig = newRig(t, c.yaml)
-	if listen != nil {
-		c.transport = listen(c.rig.network)
-		c.rig.restart(t, withTransport(c.transport))
+	s := newSetting(t, yaml)
+	c := &conversation{
+		t: t, network: s.network, world: build(t, s), secrets: s.secrets,
+		scripts: map[string]*upstreamtest.Script{}, exchanges: map[string]*exchanged{},
 	}
-	changed := false
 	for i := range archive.Files {
 		f := &archive.Files[i]
 		verb, argument, _ := strings.Cut(f.Name, " ")
@@ -138,23 +152,15 @@ func play(t *testing.T, archive *txtar.Archive, file string, listen func(*upstre
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(pause)
+			c.world.wait(pause)
 		case "restart":
-			if c.transport != nil {
-				c.rig.restart(t, withTransport(c.transport))
-			} else {
-				c.rig.restart(t)
-			}
+			c.world.restart()
 		default:
-			t.Fatalf("%s: unknown section %q", file, f.Name)
+			t.Fatalf("unknown section %q", f.Name)
 		}
 	}
 	c.keepsSecrets()
-	if changed {
-		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return changed
 }
 
 var repeats = regexp.MustCompile(`\{\{repeat (\d+) ([^}]+)\}\}`)
@@ -181,7 +187,7 @@ func (c *conversation) rows(text []byte) {
 		if err := decoder.Decode(&row); err != nil {
 			c.t.Fatalf("rows: %s: %v", line, err)
 		}
-		pin := c.rig.pin(session.Scope(row.UserPath, row.Session), row.Model, row.Provider, row.Key, row.SwitchCount)
+		pin := newPin(session.Scope(row.UserPath, row.Session), row.Model, row.Provider, row.Key, row.SwitchCount)
 		pin.ClientSessionID, pin.UserPath, pin.LastInputTokens = row.Session, row.UserPath, row.LastInput
 		if row.TargetModel != "" {
 			pin.Target.Model = row.TargetModel
@@ -193,7 +199,7 @@ func (c *conversation) rows(text []byte) {
 			}
 			pin.ExpiresAt = time.Now().Add(d).UTC().Truncate(time.Second)
 		}
-		c.rig.store.Put(pin)
+		c.world.put(pin)
 	}
 }
 
@@ -214,9 +220,9 @@ func (c *conversation) upstream(name string, text []byte) {
 	}
 	if c.scripts[provider] == nil {
 		c.scripts[provider] = &upstreamtest.Script{}
-		c.rig.network.Set(provider, c.scripts[provider].Answer)
+		c.network.Set(provider, c.scripts[provider].Answer)
 	}
-	c.scripts[provider].Set(credential, n, reply)
+	c.scripts[provider].Set(credential, n, c.world.tempo().script(reply))
 }
 
 // request sends what a section says.
@@ -255,17 +261,14 @@ func (c *conversation) request(name string, text []byte) {
 		for i := range values {
 			switch name {
 			case "Authorization", "X-Api-Key", "Api-Key", "Cookie":
-				c.rig.secrets = append(c.rig.secrets, strings.TrimPrefix(values[i], "Bearer "))
+				c.secrets = append(c.secrets, strings.TrimPrefix(values[i], "Bearer "))
 			}
-			if c.transport == nil {
-				continue
-			}
-			values[i] = strings.ReplaceAll(values[i], "\x7f", "\t") // a socket's client refuses to send it
+			values[i] = c.world.header(values[i])
 		}
 		header[name] = values
 	}
 	x := &exchanged{sent: body}
-	calls, events := len(c.rig.network.Calls()), len(c.rig.recorder.Events())
+	calls, events := len(c.network.Calls()), len(c.world.events())
 	for range times {
 		ctx, cancel := context.WithCancel(context.Background())
 		if cancelAfter > 0 {
@@ -276,11 +279,11 @@ func (c *conversation) request(name string, text []byte) {
 			c.t.Fatalf("request %s: %v", name, err)
 		}
 		request.Header = header
-		x.all = append(x.all, c.rig.do(ctx, request))
+		x.all = append(x.all, c.world.do(ctx, request))
 		cancel()
 	}
 	x.answer = x.all[len(x.all)-1]
-	x.calls, x.events = c.rig.network.Calls()[calls:], c.rig.recorder.Events()[events:]
+	x.calls, x.events = c.network.Calls()[calls:], c.world.events()[events:]
 	c.exchanges[name] = x
 	c.leavesOneEvent(name, method, target, times, x)
 }

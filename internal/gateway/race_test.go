@@ -153,7 +153,7 @@ func TestSDB03RacingFailoversAreAllCounted(t *testing.T) {
 	})
 	r.network.Set("B", upstreamtest.Always(upstreamtest.JSON(200, chatAnswer)))
 	r.network.Set("C", upstreamtest.Always(upstreamtest.JSON(200, chatAnswer)))
-	p := r.pin("s1", "m-oai", "A", "a1", 0)
+	p := newPin("s1", "m-oai", "A", "a1", 0)
 	p.Target.Model = "m-up"
 	r.store.Put(p)
 	for _, a := range burst(r, parallel, "s1") {

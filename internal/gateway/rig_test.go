@@ -31,15 +31,22 @@ import (
 // clientKey is the key of the tests' client; testdata/rig.yaml knows its digest.
 const clientKey = "ck-test-PPPPQQQQRRRRSSSS"
 
+// setting is what a gateway is built from, wherever it runs: a configuration and scripted
+// providers.
+type setting struct {
+	yaml    string // as the gateway reads it
+	cfg     *config.Config
+	network *upstreamtest.Network
+	secrets []string // client keys and provider keys
+}
+
 // rig is a gateway over fakes: scripted providers, a memory store and a kept log.
 type rig struct {
-	cfg      *config.Config
+	*setting
 	gateway  *gateway.Gateway
-	network  *upstreamtest.Network
 	store    *mem.Store
 	recorder *mem.Recorder
 	log      *syncBuffer
-	secrets  []string // client keys and provider keys
 }
 
 // rigOption changes the gateway's options before it is built.
@@ -69,33 +76,48 @@ func rigYAML(t testing.TB) string {
 
 var digestOf = regexp.MustCompile(`\{\{sha256 ([^}]*)\}\}`)
 
-// newRig builds a gateway from a configuration as a user would write it, except that
+// newSetting reads a configuration as a user would write it, except that
 // {{sha256 TEXT}} stands for the digest of a client key.
-func newRig(t testing.TB, yaml string, options ...rigOption) *rig {
+func newSetting(t testing.TB, yaml string) *setting {
 	t.Helper()
-	r := &rig{network: upstreamtest.NewNetwork(), store: &mem.Store{}, recorder: &mem.Recorder{}, log: &syncBuffer{}}
-	r.secrets = []string{clientKey}
-	yaml = digestOf.ReplaceAllStringFunc(yaml, func(m string) string {
+	s := &setting{network: upstreamtest.NewNetwork(), secrets: []string{clientKey}}
+	s.yaml = digestOf.ReplaceAllStringFunc(yaml, func(m string) string {
 		text := digestOf.FindStringSubmatch(m)[1]
-		r.secrets = append(r.secrets, text)
+		s.secrets = append(s.secrets, text)
 		digest := sha256.Sum256([]byte(text))
 		return hex.EncodeToString(digest[:])
 	})
 	path := filepath.Join(t.TempDir(), "switchboard.yaml")
-	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(s.yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"KEY_FROM_ENV": "sk-env-EEEEFFFFGGGGHHHH"}
-	cfg, err := config.Load(config.Source{Path: path, Getenv: func(name string) string { return env[name] }})
+	cfg, err := config.Load(config.Source{Path: path, Getenv: func(name string) string { return testEnv()[name] }})
 	if err != nil {
 		t.Fatalf("configuration: %v", err)
 	}
 	for _, p := range cfg.Providers {
 		for _, k := range p.Keys {
-			r.secrets = append(r.secrets, k.Text)
+			s.secrets = append(s.secrets, k.Text)
 		}
 	}
-	r.cfg = cfg
+	s.cfg = cfg
+	return s
+}
+
+// testEnv is the environment that configurations may name.
+func testEnv() map[string]string {
+	return map[string]string{"KEY_FROM_ENV": "sk-env-EEEEFFFFGGGGHHHH"}
+}
+
+// newRig builds a gateway from a configuration as newSetting reads it.
+func newRig(t testing.TB, yaml string, options ...rigOption) *rig {
+	t.Helper()
+	return rigOf(t, newSetting(t, yaml), options...)
+}
+
+func rigOf(t testing.TB, s *setting, options ...rigOption) *rig {
+	t.Helper()
+	r := &rig{setting: s, store: &mem.Store{}, recorder: &mem.Recorder{}, log: &syncBuffer{}}
 	r.restart(t, options...)
 	return r
 }
@@ -174,9 +196,14 @@ func (r *rig) last(t testing.TB) record.Event {
 }
 
 // pin puts a served row for a session into the store.
-func (r *rig) pin(sessionID, model, provider, keyID string, switches int64) affinity.Pin {
+func (r *rig) pin(sessionID, model, provider, keyID string, switches int64) {
+	r.store.Put(newPin(sessionID, model, provider, keyID, switches))
+}
+
+// newPin is a served row for a session.
+func newPin(sessionID, model, provider, keyID string, switches int64) affinity.Pin {
 	now := time.Now()
-	p := affinity.Pin{
+	return affinity.Pin{
 		Ref:    affinity.Ref{SessionKey: sessionID, Model: model},
 		Target: affinity.Target{Provider: provider, KeyID: keyID, Model: model},
 
@@ -184,8 +211,6 @@ func (r *rig) pin(sessionID, model, provider, keyID string, switches int64) affi
 		LastUsedAt: now.Add(-time.Minute).UTC().Truncate(time.Second), ExpiresAt: now.Add(5 * time.Hour).UTC().Truncate(time.Second),
 		Served: true, Epoch: switches + 1, SwitchCount: switches,
 	}
-	r.store.Put(p)
-	return p
 }
 
 // row returns the stored pin of a session that the client named so.

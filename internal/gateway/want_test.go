@@ -81,7 +81,7 @@ func (c *conversation) check(x *exchanged, line string) (problem string) {
 		return same(a.member(path), want)
 	case "event":
 		for i := range x.events {
-			if problem := checkMembers(x.events[i], rest); problem != "" {
+			if problem := checkMembers(x.events[i], rest, c.world.tempo()); problem != "" {
 				return problem
 			}
 		}
@@ -91,13 +91,13 @@ func (c *conversation) check(x *exchanged, line string) (problem string) {
 	case "row":
 		session, rest, _ := strings.Cut(rest, " ")
 		model, columns, _ := strings.Cut(rest, " ")
-		pin, ok := c.rig.row(unquoted(session), model)
-		if !ok {
+		row := c.row(unquoted(session), model)
+		if row == nil {
 			return "there is no such row"
 		}
-		return checkMembers(columnsOf(pin), columns)
+		return checkMembers(row, columns, tempo{})
 	case "rows":
-		if got := strconv.Itoa(len(c.rig.store.Pins())); got != rest {
+		if got := strconv.Itoa(len(c.world.rows())); got != rest {
 			return "got " + got
 		}
 	case "session":
@@ -111,7 +111,7 @@ func (c *conversation) check(x *exchanged, line string) (problem string) {
 		return checkSent(x.calls[n-1], x.sent, rest)
 	case "within":
 		limit, err := time.ParseDuration(rest)
-		if err != nil || a.took > limit {
+		if err != nil || !c.world.tempo().within(a.took, limit) {
 			return fmt.Sprintf("took %v", a.took)
 		}
 	case "aborted":
@@ -135,8 +135,8 @@ func (c *conversation) checkNo(x *exchanged, line string) string {
 		}
 	case "row":
 		session, model, _ := strings.Cut(rest, " ")
-		if pin, ok := c.rig.row(unquoted(session), model); ok {
-			return fmt.Sprintf("there is %+v", pin)
+		if row := c.row(unquoted(session), model); row != nil {
+			return fmt.Sprintf("there is %v", row)
 		}
 	default:
 		return "unknown verb"
@@ -212,14 +212,20 @@ func checkHeader(header http.Header, line string) string {
 	return fmt.Sprintf("got %q", got)
 }
 
-func checkMembers(of any, line string) string {
+// checkMembers compares members of a document. Those that are times, _ms, took as long as
+// they may at that tempo.
+func checkMembers(of any, line string, at tempo) string {
 	document, err := json.Marshal(of)
 	if err != nil {
 		return err.Error()
 	}
 	for _, pair := range strings.Fields(line) {
 		path, value, _ := strings.Cut(pair, "=")
-		if problem := same(member(document, path), value); problem != "" {
+		got := member(document, path)
+		if took, ok := got.(float64); ok && strings.HasSuffix(path, "_ms") && at.lasted(took, value) {
+			continue
+		}
+		if problem := same(got, value); problem != "" {
 			return path + ": " + problem
 		}
 	}
@@ -249,14 +255,24 @@ func unquoted(s string) string {
 	return s
 }
 
+// row returns the columns of a session that the client named so, or nil.
+func (c *conversation) row(sessionID, model string) map[string]any {
+	for _, row := range c.world.rows() {
+		if row["model_name"] == model && (row["client_session_id"] == sessionID || row["session_id"] == sessionID) {
+			return row
+		}
+	}
+	return nil
+}
+
 // columnsOf names a pin's columns as the store's schema does (DESIGN 6).
 func columnsOf(p affinity.Pin) map[string]any {
 	return map[string]any{
-		"session_id": p.SessionKey, "client_session_id": p.ClientSessionID, "user_path": p.UserPath,
+		"session_id": p.SessionKey, "model_name": p.Ref.Model, "client_session_id": p.ClientSessionID, "user_path": p.UserPath,
 		"provider_identity": p.Provider, "key_id": p.KeyID, "target_model": p.Target.Model, "api_surface": p.Surface,
 		"switch_count": p.SwitchCount, "switch_cost_nano_usd": p.SwitchCostNanoUSD, "is_active": p.Served,
 		"total_input_tokens": p.InputTokens, "total_output_tokens": p.OutputTokens, "total_cached_tokens": p.CachedTokens,
 		"total_cost_nano_usd": p.CostNanoUSD, "total_requests": p.Requests, "epoch": p.Epoch,
-		"assigned_at": p.AssignedAt.Unix(), "last_used_at": p.LastUsedAt.Unix(), "expires_at": p.ExpiresAt.Unix(),
+		"assigned_at": p.AssignedAt.Unix(), "last_used_at": p.LastUsedAt.Unix(), "expires_at": p.ExpiresAt.Unix(), "last_input_tokens": p.LastInputTokens,
 	}
 }

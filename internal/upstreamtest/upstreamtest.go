@@ -109,7 +109,9 @@ type Call struct {
 	Header   http.Header
 	Body     []byte
 	At       time.Time
-	done     <-chan struct{}
+	// Unscripted tells that nobody foresaw the call.
+	Unscripted bool
+	done       <-chan struct{}
 }
 
 // Credential is the key that the call carries, without "Bearer ".
@@ -204,13 +206,20 @@ func (n *Network) arrive(r *http.Request, done <-chan struct{}) (Reply, error) {
 		Upstream: name, N: n.counts[name], Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Host: r.Host,
 		Header: r.Header.Clone(), Body: bytes.Clone(body), At: time.Now(), done: done,
 	}
+	at := len(n.calls)
 	n.calls = append(n.calls, call)
 	answer := n.upstreams[name]
 	n.mu.Unlock()
-	if answer == nil {
-		return Reply{Fail: ErrUnscripted}, nil
+	reply := Reply{Fail: ErrUnscripted}
+	if answer != nil {
+		reply = answer(call)
 	}
-	return answer(call), nil
+	if errors.Is(reply.Fail, ErrUnscripted) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.calls[at].Unscripted = true
+	}
+	return reply, nil
 }
 
 func nameOf(host string) string {

@@ -87,8 +87,16 @@ func TestNetwork(t *testing.T) {
 			if _, err := post(); err == nil {
 				t.Error("refused call has no error")
 			}
+			if _, err := post(); err == nil {
+				t.Error("unscripted call has no error")
+			}
 			calls := n.Calls()
-			if c := calls[0]; n.Order(0) != "A,A,A" || c.Path != "/v1/x" || c.Query != "y=1" || string(c.Body) != "body" || c.Credential() != "k1" {
+			for i, want := range []bool{false, false, false, true} {
+				if calls[i].Unscripted != want {
+					t.Errorf("call %d: Unscripted = %v, want %v", i+1, calls[i].Unscripted, want)
+				}
+			}
+			if c := calls[0]; n.Order(0) != "A,A,A,A" || c.Path != "/v1/x" || c.Query != "y=1" || string(c.Body) != "body" || c.Credential() != "k1" {
 				t.Errorf("calls = %q, first %+v", n.Order(0), c)
 			}
 		})
