@@ -87,6 +87,16 @@ func deploy(t *testing.T, given ...string) stack {
 	return s
 }
 
+// interfaceOf is what the console shows of the parameters.
+func interfaceOf(t *testing.T) map[string]any {
+	t.Helper()
+	file, err := parser.ParseBytes([]byte(read(t, "template.yaml")), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object(t, at(plain(t, file.Docs[0].Body), "Metadata", "AWS::CloudFormation::Interface"), "Metadata")
+}
+
 // inherit lays Globals below a function, one level deep, as SAM does for maps.
 func inherit(into, from map[string]any) {
 	for key, value := range from {
