@@ -21,18 +21,22 @@ type commands struct {
 	Key   struct {
 		New keyNewCommand `cmd:"" help:"Make a client key: prints it once, with the digest for the configuration."`
 	} `cmd:"" help:"Client keys."`
+	Events struct {
+		Replay eventsReplayCommand `cmd:"" help:"Put events back that could not be delivered, from the logs they were written to."`
+	} `cmd:"" help:"Routing events."`
 }
 
 // process is what a command may use of the process it runs in.
 type process struct {
 	getenv         func(string) string
 	environ        func() []string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args, process{os.Getenv, os.Environ, os.Stdout, os.Stderr})
+	code := run(ctx, os.Args, process{os.Getenv, os.Environ, os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
 }

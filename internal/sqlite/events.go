@@ -41,6 +41,36 @@ func (db *DB) Record(ctx context.Context, event *record.Event) error {
 	return nil
 }
 
+// Recorded tells which of the events are in the file. Those still queued are not: Flush
+// before.
+func (db *DB) Recorded(ctx context.Context, ids []string) (map[string]bool, error) {
+	found := make(map[string]bool, len(ids))
+	err := db.read(ctx, func(c *conn) error {
+		stmt, err := c.Prepare("SELECT 1 FROM routing_events WHERE event_id = ?1")
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			stmt.BindText(1, id)
+			more, err := stmt.Step()
+			if err != nil {
+				return err
+			}
+			if more {
+				found[id] = true
+			}
+			if err := stmt.Reset(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: recorded: %w", err)
+	}
+	return found, nil
+}
+
 type eventWrite struct{ event *record.Event }
 
 func (w *eventWrite) apply(c *conn) error {
