@@ -121,3 +121,23 @@ func TestEveryEventFieldHasAColumn(t *testing.T) {
 		t.Errorf("columns = %q\nwant the event's %q", columns, fields)
 	}
 }
+
+func TestRecorded(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "sessions.db"), nil)
+	for _, n := range []int{1, 3} {
+		rec(t, db, n)
+	}
+	if err := db.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for n := range 5 {
+		ids = append(ids, recordtest.Full(n).EventID)
+	}
+	for range 2 { // the statement is kept
+		got, err := db.Recorded(t.Context(), append(ids, ids[1]))
+		if want := map[string]bool{ids[1]: true, ids[3]: true}; err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("Recorded = %v, %v, want %v", got, err, want)
+		}
+	}
+}
