@@ -250,7 +250,7 @@ func findSleep(s source) []string {
 }
 
 func findEnvironment(s source) []string {
-	if s.test() || s.in("cmd", "functions", "internal/config", "e2e", "bench") {
+	if s.test() || s.in("cmd", "functions", "localstack", "internal/config", "e2e", "bench") {
 		return nil
 	}
 	return calls(s, "os", "Getenv", "LookupEnv", "Environ", "ExpandEnv")
