@@ -31,7 +31,8 @@ type Authenticator struct {
 }
 
 // New returns an authenticator; open true lets every request in with an empty user path
-// (auth.mode none, loopback only: the configuration has checked that). No keys and not
+// (auth.mode none on loopback, iam behind a Function URL that has checked the caller: the
+// configuration has checked that). No keys and not
 // open: everything is refused.
 func New(open bool, keys []Key) *Authenticator {
 	return &Authenticator{open: open, keys: slices.Clone(keys)}

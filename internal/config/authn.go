@@ -138,8 +138,10 @@ func (l *loader) finishAuth(fileFound bool) {
 	switch {
 	case a.Mode == ModeNone && !private:
 		l.fail(l.modeAt, "none would let everybody in, %s; %s", where, instead)
-	case a.Mode == ModeIAM && !private && !l.lambda:
-		l.fail(l.modeAt, "iam would let everybody in, %s: only a Lambda Function URL checks IAM; use keys", where)
+	case a.Mode == ModeIAM && !loopback(l.cfg.Listen) && !l.carried:
+		l.fail(l.modeAt, "iam would let everybody in, listening on %s: only a Lambda Function URL checks IAM; use keys", show(l.cfg.Listen))
+	case a.Mode == ModeIAM && a.Open() && l.cfg.AWS.URLAuthType == "NONE":
+		l.fail(l.modeAt, "iam would let everybody in: the Function URL's AuthType is NONE; make it AWS_IAM, or use keys")
 	case a.Mode == ModeKeys && len(a.Keys) == 0 && !fileFound:
 		l.fail(place{path: "auth.keys"}, "no client key, so nobody could call, %s; %s", where, write)
 	case a.Mode == ModeKeys && len(a.Keys) == 0:

@@ -25,6 +25,7 @@ type AWS struct {
 	SessionTable    string // DynamoDB: pins and response aliases
 	StateTable      string // DynamoDB: what all instances share
 	EventsStream    string // Firehose; the route function's
+	URLAuthType     string // NONE, AWS_IAM, or empty: not said; the route function's
 	EventsBucket    string // S3; the admin function's, like all below
 	AuditEngine     string // AuditS3, AuditAthena
 	AthenaDatabase  string // with AuditAthena
@@ -76,7 +77,10 @@ func (a *AWS) variables(f Function) []awsVariable {
 		{Variable{"STATE_TABLE", true, "the name of the DynamoDB table with the shared state"}, &a.StateTable},
 	}
 	if f == Route {
-		return append(list, awsVariable{Variable{"EVENTS_STREAM", true, "the name of the Firehose stream for routing events"}, &a.EventsStream})
+		return append(list,
+			awsVariable{Variable{"EVENTS_STREAM", true, "the name of the Firehose stream for routing events"}, &a.EventsStream},
+			awsVariable{Variable{"URL_AUTH_TYPE", false, "the AuthType of the function's URL, NONE or AWS_IAM"}, &a.URLAuthType},
+		)
 	}
 	return append(list,
 		awsVariable{Variable{"EVENTS_BUCKET", true, "the name of the S3 bucket with the routing events"}, &a.EventsBucket},
@@ -130,9 +134,11 @@ func (l *loader) finishFunction() {
 		return
 	}
 	for _, unused := range l.unused {
-		l.warn("%s is not used on Lambda", unused)
+		if l.carried {
+			l.warn("%s is not used on Lambda", unused)
+		}
 	}
-	l.cfg.Listen, l.cfg.SessionDBPath = "", ""
+	l.cfg.SessionDBPath = ""
 	if l.cfg.MaxBody > maxLambdaBody {
 		l.warn("limits.max_body is %d bytes; on Lambda it is %d, because a Function URL takes no larger request", l.cfg.MaxBody, maxLambdaBody)
 		l.cfg.MaxBody = maxLambdaBody

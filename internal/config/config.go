@@ -44,12 +44,18 @@ type Auth struct {
 	Admin *[32]byte // digest of the admin key; nil: the admin API is off
 }
 
+// Open tells whether requests need no client key. With keys in mode iam they need both: the
+// signature lets in, the key (in x-api-key: the signature has Authorization) says whose.
+func (a Auth) Open() bool {
+	return a.Mode == ModeNone || a.Mode == ModeIAM && len(a.Keys) == 0
+}
+
 // Source is where configuration comes from. The zero Source reads switchboard.yaml, if it
 // is there, and no environment.
 type Source struct {
 	// Function is what is configured; empty: one machine. On Lambda the environment has to
-	// name what the stack has made (Variables), and listen, session_db_path and the flags
-	// mean nothing.
+	// name what the stack has made (Variables), and listen and session_db_path mean nothing;
+	// a function that is run elsewhere does listen, but is held to the same rules.
 	Function Function
 	Path     string // --config or SWITCHBOARD_CONFIG, also ssm:/…; empty: switchboard.yaml if it is there
 	Getenv   func(string) string
@@ -115,7 +121,8 @@ type loader struct {
 	virtualAt                         map[string]place
 	baseAt                            map[string]place // by provider identity
 	providersGiven                    bool
-	lambda                            bool     // nobody listens; a Function URL is public
+	lambda                            bool     // a Function URL is public, whatever listen says
+	carried                           bool     // by the Lambda runtime: nobody listens
 	unused                            []string // keys of the file that mean nothing on Lambda
 
 	// offered, for tests, learns every key of the schema that was possible, and whether it
@@ -148,7 +155,8 @@ func newLoader(src Source) *loader {
 	if l.getenv == nil {
 		l.getenv = func(string) string { return "" }
 	}
-	l.lambda = src.Function != "" || l.getenv("AWS_LAMBDA_FUNCTION_NAME") != ""
+	l.carried = l.getenv("AWS_LAMBDA_FUNCTION_NAME") != "" || l.getenv("AWS_LAMBDA_RUNTIME_API") != ""
+	l.lambda = l.carried || src.Function != ""
 	if src.Function != "" {
 		l.cfg.MaxBody = maxLambdaBody
 	}

@@ -14,23 +14,6 @@ const probedRules = 64
 
 // readEnvironment lays environment and flags over the file.
 func (l *loader) readEnvironment() {
-	if l.src.Function == "" {
-		l.readMachine()
-	}
-	l.override("SWITCHBOARD_LOG_LEVEL", "--log-level", l.src.LogLevel, func(at place, s string) {
-		if problem := checkEnum(s, logLevels()); problem != "" {
-			l.fail(at, "%s", problem)
-			return
-		}
-		l.cfg.LogLevel = s
-	})
-	l.toggle("SESSION_KEEPING_ENABLED", &l.cfg.Session.Enabled)
-	l.toggle("SESSION_AUTO_DETECT", &l.cfg.Session.AutoDetect)
-	l.toggle("SESSION_BUILTIN_RULES", &l.cfg.Session.BuiltinRules)
-}
-
-// readMachine reads what only one machine has.
-func (l *loader) readMachine() {
 	l.override("SWITCHBOARD_LISTEN", "--listen", l.src.Listen, func(at place, s string) {
 		l.listenAt = at
 		if err := checkListen(s); err != nil {
@@ -42,6 +25,16 @@ func (l *loader) readMachine() {
 	l.override("SWITCHBOARD_SESSION_DB", "--session-db", l.src.SessionDB, func(_ place, s string) {
 		l.cfg.SessionDBPath = s
 	})
+	l.override("SWITCHBOARD_LOG_LEVEL", "--log-level", l.src.LogLevel, func(at place, s string) {
+		if problem := checkEnum(s, logLevels()); problem != "" {
+			l.fail(at, "%s", problem)
+			return
+		}
+		l.cfg.LogLevel = s
+	})
+	l.toggle("SESSION_KEEPING_ENABLED", &l.cfg.Session.Enabled)
+	l.toggle("SESSION_AUTO_DETECT", &l.cfg.Session.AutoDetect)
+	l.toggle("SESSION_BUILTIN_RULES", &l.cfg.Session.BuiltinRules)
 }
 
 // override applies a flag, else a variable. Empty is not set.

@@ -30,7 +30,7 @@ func (c *Config) Gateway(logger *slog.Logger, roots *x509.CertPool) (gateway.Opt
 	transport.TLSClientConfig.RootCAs = roots
 	return gateway.Options{
 		Catalog: catalog, Identifier: identifier,
-		Auth:      auth.New(c.Auth.Mode == "none", c.Auth.Keys),
+		Auth:      auth.New(c.Auth.Open(), c.Auth.Keys),
 		Transport: transport, Timeouts: c.Timeouts,
 		MaxAttempts: c.MaxAttempts, MaxBody: c.MaxBody, IdleTTL: c.IdleTTL, Logger: logger,
 	}, nil

@@ -2,10 +2,7 @@ package config
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -163,56 +160,6 @@ func TestKeysOfTheVendorsVariables(t *testing.T) {
 	_, err := loadText(t, complete(text), "OPENAI_API_KEY="+secretKey, "OPENAI_API_KEY_2="+secretKey)
 	if want := "environment: OPENAI_API_KEY_2: the same key as OPENAI_API_KEY; set each key once"; err == nil || err.Error() != want {
 		t.Errorf("Load = %v, want %s", err, want)
-	}
-}
-
-func TestSecretsOfAWS(t *testing.T) {
-	text := complete("providers: {o: {type: openai, models: [m], api_keys: ['ssm:/path', 'secretsmanager:name#key']}, p: {type: openai, models: [m], api_keys: ['ssm:/path']}}\n")
-	path := filepath.Join(t.TempDir(), "f.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var asked []string
-	load := func(answers map[string]string) (*Config, error) {
-		return Load(Source{Path: path, Secrets: func(ref string) (string, error) {
-			asked = append(asked, ref)
-			if answer, ok := answers[ref]; ok {
-				return answer, nil
-			}
-			return "", errors.New("access denied")
-		}})
-	}
-	c, err := load(map[string]string{"ssm:/path": "from-ssm\n", "secretsmanager:name#key": "from-sm"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []provider.Key{key("1", "from-ssm"), key("2", "from-sm")}; !cmp.Equal(want, c.Providers[0].Keys) {
-		t.Errorf("Keys = %v, want %v", c.Providers[0].Keys, want)
-	}
-	if len(asked) != 2 {
-		t.Errorf("asked for %q, want each reference once", asked)
-	}
-	_, err = load(map[string]string{"ssm:/path": ""})
-	for _, want := range []string{"ssm:/path is empty; store a key there", "secretsmanager:name#key cannot be read: access denied"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Load = %v, want %q in it", err, want)
-		}
-	}
-	_, err = load(map[string]string{"ssm:/path": secretKey, "secretsmanager:name#key": secretKey})
-	if err == nil || !strings.Contains(err.Error(), "the same key as") || strings.Contains(err.Error(), secretKey) {
-		t.Errorf("Load = %v, want a complaint about the same key without its text", err)
-	}
-}
-
-func TestFileItselfAtSSM(t *testing.T) {
-	c, err := Load(Source{Path: "ssm:/switchboard", Getenv: env("K=k"), Secrets: func(ref string) (string, error) {
-		return complete("listen: 127.0.0.1:7\n"), nil
-	}})
-	if err != nil || c.Listen != "127.0.0.1:7" {
-		t.Errorf("Load = %v, %v, want what is stored at ssm:/switchboard", c, err)
-	}
-	if _, err := Load(Source{Path: "ssm:/switchboard"}); err == nil || !strings.Contains(err.Error(), "only works on AWS") {
-		t.Errorf("Load without AWS = %v, want that it only works there", err)
 	}
 }
 
