@@ -11,8 +11,13 @@ import (
 	"time"
 )
 
+var errUnwound = errors.New("carrier: the handler ended its goroutine")
+
 // reportBudget is how long the Runtime API may take to accept an error.
 const reportBudget = 5 * time.Second
+
+// Not here: _X_AMZN_TRACE_ID. It is one for the whole process, however many invocations
+// that has; a handler finds the trace in its Invocation.
 
 // serveLambda takes invocations until ctx ends or the Runtime API fails, by as many loops
 // as the process may have invocations.
@@ -32,6 +37,7 @@ func serveLambda(ctx context.Context, handler http.Handler, o Options) error {
 		loops.Go(func() {
 			defer cancel() // one that ends takes the others along, when their handlers have returned
 			l := &loop{link: link{address: o.Getenv(envRuntimeAPI)}, handler: handler, logger: o.Logger}
+			failed[i] = errUnwound // what is left when the handler ends this goroutine
 			failed[i] = l.run(ctx)
 		})
 	}

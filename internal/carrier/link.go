@@ -20,6 +20,8 @@ const (
 	// readAhead is the buffer in bytes for the heads of the Runtime API's answers. What is
 	// longer, an event's body, goes past it.
 	readAhead = 4 << 10
+	// largestEvent is above the most in bytes that Lambda sends (6 MB, and what is around it).
+	largestEvent = 7 << 20
 	// explanation is how much in bytes of an answer that refuses is kept for the log.
 	explanation = 1 << 10
 )
@@ -77,7 +79,7 @@ func (l *link) begin(ctx context.Context, head []byte) error {
 func (l *link) next(ctx context.Context, buf []byte) (invocation, []byte, error) {
 	inv, event, err := l.askNext(ctx, buf)
 	if errors.Is(err, errStale) && ctx.Err() == nil {
-		// The kept connection had been closed meanwhile, so nobody has seen the request.
+		// The kept connection had been closed meanwhile: no invocation was handed out on it.
 		inv, event, err = l.askNext(ctx, buf)
 	}
 	if err != nil {
@@ -155,7 +157,8 @@ func (l *link) readEvent(buf []byte) (invocation, []byte, error) {
 func readAll(r io.Reader, length int64, buf []byte) ([]byte, error) {
 	if length >= 0 {
 		if int64(cap(buf)) < length {
-			buf = make([]byte, length)
+			// With room to grow: each turn of a conversation is a little longer than the last.
+			buf = make([]byte, max(length, min(2*int64(cap(buf)), largestEvent)))
 		}
 		buf = buf[:length]
 		_, err := io.ReadFull(r, buf)

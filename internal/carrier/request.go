@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // request makes the request that a socket would have given. Its body lies in the event's
@@ -79,9 +78,6 @@ func (e *event) gatherCookies() span {
 // which a socket's client would have been refused for, is taken literally.
 func target(path, query string) *url.URL {
 	u := &url.URL{Path: path, RawQuery: query}
-	if !strings.Contains(path, "%") {
-		return u
-	}
 	plain, err := url.PathUnescape(path)
 	if err != nil {
 		return u

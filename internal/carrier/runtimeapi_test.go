@@ -43,7 +43,8 @@ type call struct {
 	reads  chan string // what one Read of the response gave
 	head   http.Header // of the POST; set when reads delivers
 	hangUp chan struct{}
-	refuse int // status to answer the response with at once
+	refuse int           // status to answer the response with at once
+	stall  chan struct{} // closed when the response may be read
 
 	done    chan struct{}
 	rest    []byte      // what came in all
@@ -126,6 +127,9 @@ func (a *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
 		case <-c.done:
 		}
 	}()
+	if c.stall != nil {
+		<-c.stall
+	}
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Body.Read(buf)
@@ -133,9 +137,11 @@ func (a *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
 			c.rest = append(c.rest, buf[:n]...)
 			c.reads <- string(buf[:n])
 		}
-		if err != nil {
-			c.err = err
+		if c.err = err; err == io.EOF {
 			break
+		}
+		if err != nil {
+			return
 		}
 	}
 	c.trailer = r.Trailer

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // N loops take N invocations at a time, and one more waits.
@@ -58,7 +60,10 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// runtime answers each connection's requests with the given raw answers in turn and then
+// hang stands for reading on without ever answering.
+const hang = "hang"
+
+// runtimeOf answers each connection's requests with the given raw answers in turn and then
 // closes the connection; it returns the address and a count of the requests.
 func runtimeOf(t *testing.T, answers ...string) (string, *atomic.Int32) {
 	t.Helper()
@@ -76,6 +81,10 @@ func runtimeOf(t *testing.T, answers ...string) (string, *atomic.Int32) {
 			}
 			buf := make([]byte, 4096)
 			for _, answer := range answers {
+				if answer == hang {
+					io.Copy(io.Discard, conn)
+					break
+				}
 				if n, _ := conn.Read(buf); n == 0 {
 					break
 				}
@@ -160,6 +169,75 @@ func TestConnections(t *testing.T) {
 			t.Errorf("%s: Serve() = %v after %d requests, want nil after 3", name, err, served)
 		}
 		cancel()
+	}
+}
+
+// A response that Lambda never accepts holds up neither the tail nor, after the deadline,
+// the next request.
+func TestNeverAccepted(t *testing.T) {
+	event := functionURL("GET", "/", "")
+	sized := "HTTP/1.1 200 OK\r\nLambda-Runtime-Aws-Request-Id: a\r\nLambda-Runtime-Deadline-Ms: " +
+		strconv.FormatInt(time.Now().UnixMilli(), 10) + "\r\nContent-Length: " + strconv.Itoa(len(event)) + "\r\n\r\n" + event
+	address, _ := runtimeOf(t, sized, hang)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := 0
+	err := Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if served++; served == 2 {
+			cancel()
+		}
+		io.WriteString(w, "x")
+		began := time.Now()
+		if err := w.(Finisher).FinishResponse(); err != nil || time.Since(began) > 5*finishPatience {
+			t.Errorf("FinishResponse() = %v after %v, want nil after about %v", err, time.Since(began), finishPatience)
+		}
+	}), Options{Getenv: func(key string) string {
+		if key == envRuntimeAPI {
+			return address
+		}
+		return ""
+	}})
+	if err != nil || served != 2 {
+		t.Errorf("Serve() = %v after %d requests, want nil after 2", err, served)
+	}
+	cancel()
+}
+
+// A client that does not read is given up when the handler has set a limit, and only it.
+func TestWriteDeadline(t *testing.T) {
+	api := newRuntimeAPI(t)
+	failed := make(chan error, 1)
+	api.serve(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if r.URL.Path == "/fine" {
+			w.WriteHeader(http.StatusOK)
+			failed <- control.SetWriteDeadline(time.Now().Add(patience))
+			io.WriteString(w, "fine")
+			return
+		}
+		if err := control.Flush(); err != nil {
+			t.Errorf("Flush() = %v, want nil", err)
+		}
+		var err error
+		for chunk := make([]byte, 1<<20); err == nil; _, err = w.Write(chunk) {
+			if err := control.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+				t.Errorf("SetWriteDeadline() = %v, want nil", err)
+			}
+		}
+		failed <- err
+	})
+	stall := make(chan struct{})
+	api.put(functionURL("GET", "/", ""), func(c *call) { c.stall = stall })
+	if err := wait(t, failed); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("Write() = %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+	close(stall)
+	for range 2 {
+		if got := api.put(functionURL("GET", "/fine", "")).answer(t); got.Body != "fine" {
+			t.Errorf("then %q, want the next request served", got.Body)
+		}
+		if err := wait(t, failed); err != nil {
+			t.Errorf("SetWriteDeadline() = %v, want nil", err)
+		}
 	}
 }
 
