@@ -63,7 +63,7 @@ func parseBuffered(data []byte, kind string) (answer, []byte, error) {
 	}
 	var m message
 	err := json.Unmarshal(data, &m)
-	if err == nil && m.StatusCode == nil || !isObject(data) {
+	if m.StatusCode == nil || !isObject(data) {
 		return plain("application/json"), data, nil
 	}
 	if err != nil {

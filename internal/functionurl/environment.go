@@ -145,14 +145,28 @@ func (e *environment) run() {
 	err = e.execute(listener.Addr().String())
 	close(e.exited)
 	fail := e.retire(err)
-	select { // what the process has sent before it died still counts
-	case <-e.conns.none():
-	case <-time.After(drainTime):
-	}
+	e.drain(listener.Addr().String())
 	fail()
 	_ = server.Close()
 	<-served
 	<-e.conns.none()
+}
+
+// drain waits until everything has been read that the process had sent before it died: it counts.
+func (e *environment) drain(api string) {
+	limit := time.Now().Add(drainTime)
+	// Connections are accepted in the order they were made: when one from here is answered, the
+	// process's last one has been seen.
+	if conn, err := net.Dial("tcp", api); err == nil {
+		_ = conn.SetDeadline(limit)
+		_, _ = io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+	}
+	select {
+	case <-e.conns.none():
+	case <-time.After(time.Until(limit)):
+	}
 }
 
 // execute runs the process and returns how it ended.

@@ -46,13 +46,10 @@ func (e *environment) response(w http.ResponseWriter, r *http.Request, id string
 	inv.responded()
 	if errors.Is(err, errBroken) {
 		e.wait()
-		inv.finish(err)
-		e.complete(inv)
-		panic(http.ErrAbortHandler)
 	}
-	e.complete(inv)
+	e.conclude(inv, err)
 	switch {
-	case errors.Is(err, errLeft) && failWrites:
+	case errors.Is(err, errBroken), errors.Is(err, errLeft) && failWrites:
 		panic(http.ErrAbortHandler)
 	case errors.Is(err, errTooLarge):
 		reply(w, http.StatusRequestEntityTooLarge, "Function.ResponseSizeTooLarge", err.Error())
@@ -69,8 +66,7 @@ func (e *environment) wait() {
 	}
 }
 
-// stream copies a streamed response as it comes. The client's end is not delayed by the answer
-// to the runtime.
+// stream copies a streamed response as it comes.
 func (e *environment) stream(inv *invocation, r *http.Request, to relay) error {
 	b := e.f.buffer(pieceSize)
 	defer e.f.giveBack(b)
@@ -81,7 +77,7 @@ func (e *environment) stream(inv *invocation, r *http.Request, to relay) error {
 		if n > 0 && failed == nil {
 			if failed = to.piece(piece[:n]); errors.Is(failed, errPrelude) {
 				e.f.logs.line(e.number, inv.id+" "+failed.Error())
-				inv.finish(failed)
+				e.conclude(inv, failed)
 			}
 		}
 		switch {
@@ -104,7 +100,6 @@ func (e *environment) stream(inv *invocation, r *http.Request, to relay) error {
 		e.f.logs.line(e.number, inv.id+" function error in the stream: "+kind)
 		failed = errFunction
 	}
-	inv.finish(failed)
 	return failed
 }
 
@@ -122,19 +117,16 @@ func (e *environment) buffered(inv *invocation, body io.Reader, kind string) err
 		return errBroken
 	case text.Len() > responseLimit:
 		_, _ = io.Copy(io.Discard, body)
-		inv.finish(errTooLarge)
 		return errTooLarge
 	}
 	a, content, err := parseBuffered(text.Bytes(), kind)
 	if err != nil {
 		e.f.logs.line(e.number, inv.id+" "+err.Error())
-		inv.finish(err)
 		return err
 	}
 	if err = inv.begin(a); err == nil {
 		err = inv.write(content)
 	}
-	inv.finish(err)
 	return err
 }
 

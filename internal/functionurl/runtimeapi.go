@@ -87,8 +87,7 @@ func (e *environment) next(w http.ResponseWriter, r *http.Request) {
 	inv.event = nil
 	f.giveBack(event)
 	if err != nil { // nobody took it: nobody will answer
-		e.complete(inv)
-		inv.finish(errExited)
+		e.conclude(inv, errExited)
 	}
 }
 
@@ -105,7 +104,19 @@ func (e *environment) poll(ctx context.Context) *invocation {
 		e.ready = true
 		f.slots[e.number].lastInit = time.Since(e.began)
 	}
-	stray := e.release()
+	stray := e.unanswered()
+	if stray != nil {
+		// The response may be on its way on another connection, if the runtime did not wait for
+		// the answer to it.
+		f.mu.Unlock()
+		select {
+		case <-stray.done:
+		case <-time.After(breakTime):
+			e.conclude(stray, errNoAnswer)
+		}
+		f.mu.Lock()
+	}
+	e.release()
 	if e.doomed {
 		f.mu.Unlock()
 		<-ctx.Done()
@@ -122,9 +133,6 @@ func (e *environment) poll(ctx context.Context) *invocation {
 	f.dispatch()
 	e.rest()
 	f.mu.Unlock()
-	if stray != nil {
-		stray.finish(errNoAnswer)
-	}
 	select {
 	case inv := <-event:
 		return inv
@@ -154,6 +162,13 @@ func (e *environment) unpoll(event chan *invocation) {
 	e.pending = append(e.pending, inv)
 }
 
+// conclude ends the client's response: err is why it failed. The client may come again at once,
+// so that its environment will soon be free is noted first.
+func (e *environment) conclude(inv *invocation, err error) {
+	e.complete(inv)
+	inv.finish(err)
+}
+
 // complete notes that the runtime has answered inv. Not with f.mu held.
 func (e *environment) complete(inv *invocation) {
 	e.f.mu.Lock()
@@ -164,30 +179,30 @@ func (e *environment) complete(inv *invocation) {
 	}
 }
 
-// release ends an invocation, as the runtime asks for another event: one that was answered,
-// else, where there is only one at a time, the one that was not, which is returned. f.mu is held.
-func (e *environment) release() (stray *invocation) {
-	var inv *invocation
-	switch {
-	case len(e.completed) > 0:
-		inv = e.completed[0]
-		e.completed = e.completed[1:]
-	case e.f.options.MaxConcurrency > 1 || e.load == len(e.pending):
+// unanswered is the invocation that was handed out and not answered, where there is only one at
+// a time. f.mu is held.
+func (e *environment) unanswered() *invocation {
+	if e.f.options.MaxConcurrency > 1 || len(e.completed) > 0 {
 		return nil
-	default:
-		for _, inv = range e.known {
-			if inv.timer != nil { // was handed out
-				break
-			}
-		}
-		stray = inv
 	}
+	for _, inv := range e.known {
+		if inv.timer != nil {
+			return inv
+		}
+	}
+	return nil
+}
+
+// release ends an invocation that was answered, as the runtime asks for another event. f.mu is held.
+func (e *environment) release() {
+	if len(e.completed) == 0 {
+		return
+	}
+	inv := e.completed[0]
+	e.completed = e.completed[1:]
 	delete(e.known, inv.id)
 	e.load--
-	if inv.timer != nil {
-		inv.timer.Stop()
-	}
-	return stray
+	inv.timer.Stop()
 }
 
 // find is the invocation that a call of the runtime is about.
@@ -209,8 +224,7 @@ func (e *environment) failure(w http.ResponseWriter, r *http.Request, id string)
 		reply(w, http.StatusForbidden, "InvalidStateTransition", err.Error())
 		return
 	}
-	e.complete(inv)
-	inv.finish(errFunction)
+	e.conclude(inv, errFunction)
 	accept(w)
 }
 

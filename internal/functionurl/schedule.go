@@ -14,7 +14,7 @@ type slot struct {
 // turnTime is how long a request waits, where AWS would answer 429, for an environment that has
 // answered its client and is about to ask for the next event. A client of AWS is a network round
 // trip away and never comes so soon; one on this machine does.
-const turnTime = 100 * time.Millisecond
+const turnTime = time.Second
 
 // admission says what became of a request that asks for an environment.
 type admission int

@@ -124,7 +124,7 @@ func gate(w http.ResponseWriter, r *http.Request) {
 	defer resp.Body.Close()
 	one := make([]byte, 1)
 	for {
-		if _, err := resp.Body.Read(one); err != nil {
+		if n, _ := resp.Body.Read(one); n == 0 {
 			return
 		}
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", one); err != nil {
