@@ -10,7 +10,7 @@ PY_DONE := $(VENV)/.done
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-unit test-e2e check format format-check vet lint lint-tool arch fuzz bench clean
+.PHONY: help run build test test-unit test-e2e check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: ## measure against the floor, write docs/performance.md (BENCH_DIR, BENCH_REPS)
 	$(GO) run ./bench -tools $(BENCH_DIR) -reps $(BENCH_REPS)
+
+bench-lambda: ## measure the route function, write docs/performance-aws.md
+	$(GO) run ./bench/lambda
 
 clean: ## remove what was built and installed
 	rm -rf bin .cache e2e/js/node_modules

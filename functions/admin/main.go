@@ -1,0 +1,70 @@
+// Command admin is the admin plane as a Lambda function behind a Function URL.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"switchboard/internal/admin"
+	"switchboard/internal/auth"
+	"switchboard/internal/awsclient"
+	"switchboard/internal/carrier"
+	"switchboard/internal/config"
+	"switchboard/internal/dynamo"
+	"switchboard/internal/health"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Getenv, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run serves until ctx ends or the Runtime API does not answer, and returns the exit code.
+func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int {
+	logger := slog.New(slog.NewJSONHandler(stderr, nil))
+	handler, cfg, err := start(ctx, getenv, stderr)
+	if err != nil {
+		logger.ErrorContext(ctx, "start failed", slog.Any("cause", err))
+		carrier.ReportInitError(ctx, getenv, err)
+		return 1
+	}
+	err = carrier.Serve(ctx, handler, carrier.Options{Getenv: getenv, Listen: cfg.Listen, Logger: logger})
+	if err != nil {
+		logger.ErrorContext(ctx, "stopped", slog.Any("cause", err))
+		return 1
+	}
+	return 0
+}
+
+// start makes everything that outlives a request.
+func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*admin.Admin, *config.Config, error) {
+	env, err := awsclient.FromEnv(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := config.Load(config.Source{
+		Getenv: getenv, Environ: os.Environ, Function: config.Admin,
+		Secrets: func(ref string) (string, error) { return env.Secret(ctx, ref) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	logger, err := cfg.Logger(stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, warning := range cfg.Warnings {
+		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
+	}
+	store := dynamo.New(dynamo.NewClient(env.Config("dynamodb")), cfg.AWS.SessionTable, cfg.AWS.StateTable, logger)
+	return admin.New(admin.Options{
+		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Logger: logger,
+		Health: health.NewShared(cfg.Degrade, store.Document(health.DocumentID), cfg.KeyPrints(), logger),
+	}), cfg, nil
+}

@@ -1,0 +1,114 @@
+// Command route is the data plane as a Lambda function behind a Function URL: the gateway
+// over DynamoDB and Firehose.
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"switchboard/internal/awsclient"
+	"switchboard/internal/carrier"
+	"switchboard/internal/config"
+	"switchboard/internal/dynamo"
+	"switchboard/internal/firehose"
+	"switchboard/internal/gateway"
+	"switchboard/internal/health"
+)
+
+// warmBudget is how long the first look at the shared state may keep the start waiting: it
+// opens the connection that the first request uses.
+const warmBudget = time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Getenv, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run serves until ctx ends or the Runtime API does not answer, and returns the exit code.
+func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int {
+	logger := slog.New(slog.NewJSONHandler(stderr, nil))
+	handler, cfg, err := start(ctx, getenv, stderr)
+	if err != nil {
+		logger.ErrorContext(ctx, "start failed", slog.Any("cause", err))
+		carrier.ReportInitError(ctx, getenv, err)
+		return 1
+	}
+	err = carrier.Serve(ctx, handler, carrier.Options{Getenv: getenv, Listen: cfg.Listen, Logger: logger})
+	if err != nil {
+		logger.ErrorContext(ctx, "stopped", slog.Any("cause", err))
+		return 1
+	}
+	return 0
+}
+
+// start makes everything that outlives a request: clients, roots and connections.
+func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*gateway.Gateway, *config.Config, error) {
+	env, err := awsclient.FromEnv(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	roots := load(env.Roots)
+	cfg, err := config.Load(config.Source{
+		Getenv: getenv, Environ: os.Environ, Function: config.Route,
+		Secrets: func(ref string) (string, error) { return env.Secret(ctx, ref) },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	logger, err := cfg.Logger(stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, warning := range cfg.Warnings {
+		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
+	}
+	store := dynamo.New(dynamo.NewClient(env.Config("dynamodb")), cfg.AWS.SessionTable, cfg.AWS.StateTable, logger)
+	document := store.Document(health.DocumentID)
+	board := health.NewShared(cfg.Degrade, document, cfg.KeyPrints(), logger)
+	store.Ride(document, board.Due)
+	warm(ctx, board)
+	pool, err := roots()
+	if err != nil {
+		return nil, nil, fmt.Errorf("trusted roots: %w", err)
+	}
+	o, err := cfg.Gateway(logger, pool)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Store, o.Aliases, o.Board = store, store, board
+	o.Recorder = firehose.New(firehose.NewClient(env.Config("firehose")), cfg.AWS.EventsStream, logger)
+	return gateway.New(o), cfg, nil
+}
+
+// warm reads the shared state before the first request does. A state that cannot be read
+// keeps nobody from starting.
+func warm(ctx context.Context, board *health.Shared) {
+	ctx, cancel := context.WithTimeout(ctx, warmBudget)
+	defer cancel()
+	board.Refresh(ctx, time.Now())
+}
+
+// load begins to read the roots, which takes CPU while the rest of the start waits for the
+// network. What it returns waits for them.
+func load(read func() (*x509.CertPool, error)) (wait func() (*x509.CertPool, error)) {
+	var pool *x509.CertPool
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pool, err = read()
+	}()
+	return func() (*x509.CertPool, error) {
+		<-done
+		return pool, err
+	}
+}
