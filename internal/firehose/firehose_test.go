@@ -144,10 +144,12 @@ func TestRecordErrorSaysWhat(t *testing.T) {
 			t.Errorf("Record error = %v, want %q in it", err, part)
 		}
 	}
-	none := firehose.New(firehose.NewClient(aws.Config{Region: "eu-west-1", HTTPClient: &http.Client{Transport: inProcess{&f}},
+	none := firehose.New(firehose.NewClient(aws.Config{
+		Region: "eu-west-1", HTTPClient: &http.Client{Transport: inProcess{&f}},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{}, errors.New("no credentials here")
-		})}), streamName, nil)
+		}),
+	}), streamName, nil)
 	calls := len(f.calls)
 	if err := none.Record(t.Context(), &event); err == nil || !strings.Contains(err.Error(), "no credentials here") || len(f.calls) != calls {
 		t.Errorf("Record without credentials = %v after %d calls", err, len(f.calls)-calls)

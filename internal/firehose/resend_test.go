@@ -185,7 +185,9 @@ func TestSAUD01EachRecordIsOneLine(t *testing.T) {
 	var f fake
 	delivered, err := overTransport(inProcess{&f}).Resend(t.Context(), [][]byte{
 		[]byte(`{"event_id":"A"}`), []byte("{\"event_id\":\"B\"}\n"), []byte("{\"event_id\":\"C\"}\r\n\n\n"),
-		[]byte("{\n  \"event_id\": \"D\"\n}\n"), {}, []byte("\n"), []byte("{\n"), bytes.Repeat([]byte("x"), 2<<20), data,
+		[]byte("{\n  \"event_id\": \"D\"\n}\n"),
+		{},
+		[]byte("\n"), []byte("{\n"), bytes.Repeat([]byte("x"), 2<<20), data,
 	})
 	if delivered != 5 || err == nil || !containsAll(err.Error(), "record 4", "record 5", "record 6", "record 7") {
 		t.Errorf("Resend = %d, %v, want 5 and errors of the records 4 to 7", delivered, err)
