@@ -155,6 +155,9 @@ func toValue(n ast.Node) (any, error) {
 func toMap(n ast.Node) (any, error) {
 	m := map[string]any{}
 	for _, pair := range pairs(n) {
+		if c, ok := pseudoInFlow(pair); ok {
+			return c, nil
+		}
 		key := pair.Key.GetToken().Value
 		if _, twice := m[key]; twice {
 			return nil, fmt.Errorf("line %d: %s is there twice", pair.Key.GetToken().Position.Line, key)
@@ -170,4 +173,18 @@ func toMap(n ast.Node) (any, error) {
 		m[key] = v
 	}
 	return m, nil
+}
+
+// pseudoInFlow mends what the parser makes of {a: !Ref AWS::Region}: a map with the key
+// "!Ref AWS" and the value ":Region".
+func pseudoInFlow(pair *ast.MappingValueNode) (call, bool) {
+	tag, ok := pair.Key.(*ast.TagNode)
+	if !ok || tag.Value == nil {
+		return call{}, false
+	}
+	rest, ok := pair.Value.(*ast.StringNode)
+	if !ok {
+		return call{}, false
+	}
+	return call{strings.TrimPrefix(tag.Start.Value, "!"), tag.Value.GetToken().Value + ":" + rest.Value, tag.Start.Position.Line}, true
 }
