@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,11 +17,12 @@ import (
 type finishing struct {
 	*answer
 	ended time.Time
+	fails error
 }
 
 func (f *finishing) FinishResponse() error {
 	f.ended = time.Now()
-	return nil
+	return f.fails
 }
 
 // slowRecorder takes its time, and learns how long it has.
@@ -125,6 +127,34 @@ func TestSLAM05TailAfterTheAnswer(t *testing.T) {
 					t.Errorf("logged whole = %v, want %v", logged, !tt.kept)
 				}
 			})
+		})
+	}
+}
+
+// S-LAM-07a where the writes have passed: a carrier that learns at the end that nobody has the
+// answer says so. The provider served it, the tokens are counted, and it is not "ok".
+func TestSLAM07AnswerNobodyTook(t *testing.T) {
+	tests := []struct {
+		name    string
+		reply   upstreamtest.Reply
+		outcome string
+	}{
+		{"whole", upstreamtest.Stream(chunk1, finish), record.OutcomeCancelled},
+		{"failed anyway", upstreamtest.Stream(chunk1).Then(upstreamtest.Step{Cut: true}), record.OutcomeUpstreamError},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, rigYAML(t))
+			r.network.Set("A", upstreamtest.Always(tt.reply))
+			f := &finishing{answer: &answer{header: http.Header{}}, fails: errors.New("nobody took it")}
+			r.gateway.ServeHTTP(f, post("/v1/chat/completions", streamBody, "X-Session-Id: s1"))
+			e := r.last(t)
+			if e.Outcome != tt.outcome || len(e.Attempts) != 1 || e.Attempts[0].Status != 200 || e.ResponseStatus != 200 {
+				t.Errorf("event = %+v, want outcome %s of one attempt with 200", e, tt.outcome)
+			}
+			if tt.outcome == record.OutcomeCancelled && (e.Attempts[0].Error != "" || e.InputTokens == nil || !strings.Contains(r.log.String(), "nobody took it")) {
+				t.Errorf("event = %+v, want the tokens of a good attempt, and the cause in the log", e)
+			}
 		})
 	}
 }

@@ -77,11 +77,12 @@ func (h *head) Flush() {
 }
 
 // end tells the carrier that the answer is whole, where it can: the client then does not
-// wait for what the request leaves behind.
-func (h *head) end() {
+// wait for what the request leaves behind. An error says that nobody took the answer.
+func (h *head) end() error {
 	if f, ok := h.ResponseWriter.(interface{ FinishResponse() error }); ok {
-		f.FinishResponse() //nolint:errcheck // the client has gone, and so has its answer
+		return f.FinishResponse()
 	}
+	return nil
 }
 
 // decode reads the body once and finds the routing fields.

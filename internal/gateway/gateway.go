@@ -104,7 +104,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, op wire.Operatio
 			x.panicked(r.Context(), cause)
 		}
 		if !x.abort {
-			x.w.end()
+			x.end()
 		}
 		x.finish(r.Context())
 		abort = x.abort
@@ -160,6 +160,15 @@ func (x *exchange) run(ctx context.Context, r *http.Request) *wire.Error {
 	}
 	x.relay(ctx, answer)
 	return nil
+}
+
+// end tells the carrier that the answer is whole. A carrier that cannot see its client leave
+// may learn only now that nobody has the answer: that is not the provider's failure.
+func (x *exchange) end() {
+	if err := x.w.end(); err != nil && x.event.Outcome == record.OutcomeOK {
+		x.event.Outcome = record.OutcomeCancelled
+		x.cause = err.Error()
+	}
 }
 
 // finish writes what the request leaves: the pin's usage, the response's alias and the event.
