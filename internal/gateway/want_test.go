@@ -39,7 +39,15 @@ func (c *conversation) want(name, text string) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		if problem := c.check(x, line); problem != "" {
+		problem := c.check(x, line)
+		if reason, ok := c.excused[name+": "+line]; ok {
+			delete(c.excused, name+": "+line)
+			if problem == "" {
+				c.t.Errorf("%s: %s holds after all, in spite of: %s", name, line, reason)
+			}
+			continue
+		}
+		if problem != "" {
 			c.t.Errorf("%s: %s: %s", name, line, problem)
 			if strings.HasPrefix(line, "status") {
 				c.t.Logf("%s: body: %.600s", name, x.answer.text())
@@ -206,11 +214,14 @@ func checkSent(call upstreamtest.Call, sent []byte, line string) string {
 func checkHeader(header http.Header, line string) string {
 	name, value, _ := strings.Cut(line, ": ")
 	got := strings.Join(header.Values(name), ", ")
-	if got == value || value == "present" && got != "" {
+	if got == value || unspaced(got) == unspaced(value) || value == "present" && got != "" {
 		return ""
 	}
 	return fmt.Sprintf("got %q", got)
 }
+
+// unspaced is a list in one spelling: a Function URL folds a header's lines with a bare comma.
+func unspaced(list string) string { return strings.ReplaceAll(list, ", ", ",") }
 
 // checkMembers compares members of a document. Those that are times, _ms, took as long as
 // they may at that tempo.

@@ -21,11 +21,11 @@ type world interface {
 	put(pin affinity.Pin)
 	rows() []map[string]any // what is stored, by the schema's columns (DESIGN 6)
 	events() []record.Event // so far, in the order of the requests
-	log() string            // so far
 	restart()               // a fresh process over the same store
 	wait(d time.Duration)   // time passes
 	tempo() tempo
 	header(value string) string // as the carrier can send it
+	end() (log string)          // the end of it; all that it said
 }
 
 // tempo is how the time of a world relates to that of its script.
@@ -74,7 +74,7 @@ func overSocket(t testing.TB, s *setting) world {
 
 func (m *memory) put(pin affinity.Pin)   { m.store.Put(pin) }
 func (m *memory) events() []record.Event { return m.recorder.Events() }
-func (m *memory) log() string            { return m.rig.log.String() }
+func (m *memory) end() (log string)      { return m.log.String() }
 func (m *memory) wait(d time.Duration)   { time.Sleep(d) }
 func (m *memory) tempo() tempo           { return tempo{} }
 
