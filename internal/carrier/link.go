@@ -101,7 +101,7 @@ func (l *link) askNext(ctx context.Context, buf []byte) (invocation, []byte, err
 	if err != nil {
 		l.drop()
 		if kept {
-			err = errors.Join(errStale, err)
+			err = because(errStale, err)
 		}
 		return invocation{}, buf, err
 	}

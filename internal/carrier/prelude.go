@@ -68,18 +68,23 @@ func isSent(name string) bool {
 	return true
 }
 
-// oneLine keeps a value from ending its header, as net/http does.
+// oneLine puts spaces where control characters would end a header, or have it refused
+// together with all the others.
 func oneLine(value string) string {
-	if !strings.ContainsAny(value, "\r\n") {
-		return value
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '\r' || r == '\n' {
-			return ' '
+	for i := range len(value) {
+		if isControl(rune(value[i])) {
+			return strings.Map(func(r rune) rune {
+				if isControl(r) {
+					return ' '
+				}
+				return r
+			}, value)
 		}
-		return r
-	}, value)
+	}
+	return value
 }
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // appendText appends s as the inside of a JSON string. What is not UTF-8 becomes U+FFFD.
 func appendText(dst []byte, s string) []byte {

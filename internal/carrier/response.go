@@ -148,7 +148,7 @@ func (w *response) writable() error {
 		select {
 		case a := <-w.pen.answer:
 			w.asking = false
-			w.fail(errors.Join(errEarly, a.err))
+			w.fail(because(errEarly, a.err))
 		default:
 		}
 	}
@@ -293,9 +293,17 @@ func (w *response) fail(cause error) {
 	if w.asking {
 		w.asking = false
 		if a := <-w.pen.answer; errors.As(a.err, new(*refused)) {
-			cause = errors.Join(cause, a.err)
+			cause = because(cause, a.err)
 		}
 	}
 	w.ended = true
 	w.err = fmt.Errorf("response to Lambda: %w", cause)
+}
+
+// because is err with its cause behind it, on one line for the log.
+func because(err, cause error) error {
+	if cause == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
