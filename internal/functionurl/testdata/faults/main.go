@@ -11,6 +11,7 @@
 //	error QUOTED       report an error
 //	post ID QUOTED     a whole response to ID ("-" is this one), and log the status of the answer
 //	wait ADDRESS       connect there and wait until the other side closes
+//	background ADDRESS connect there, go on, and log what comes from the other side
 //	hang | exit N | spawn | log TEXT
 //
 // MODE in the environment says what goes wrong at the start.
@@ -120,6 +121,13 @@ func (s *session) do(step []string) {
 		conn, err := net.Dial("tcp", rest)
 		check(err)
 		io.Copy(io.Discard, conn)
+	case "background":
+		conn, err := net.Dial("tcp", rest)
+		check(err)
+		go func() {
+			line, _ := bufio.NewReader(conn).ReadString('\n')
+			fmt.Print(line)
+		}()
 	case "hang":
 		hang()
 	case "exit":
