@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,8 +31,8 @@ func undeliveredLog(numbers ...int) string {
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
 	for _, n := range numbers {
 		event := recordtest.Full(n)
-		logger.Info("request", slog.Any("event", &event))
-		logger.Error("undelivered routing event", slog.Any("undelivered_event", &event), slog.Any("cause", errors.New("gone")))
+		logger.InfoContext(context.Background(), "request", slog.Any("event", &event))
+		logger.ErrorContext(context.Background(), "undelivered routing event", slog.Any("undelivered_event", &event), slog.Any("cause", errors.New("gone")))
 	}
 	return log.String()
 }
@@ -203,7 +204,7 @@ func TestEventsReplayOfALineOfMegabytes(t *testing.T) {
 	event := recordtest.Full(1)
 	event.RequestedModel = strings.Repeat("m", 9<<20)
 	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(&log, nil)).Error("undelivered routing event", slog.Any("undelivered_event", &event))
+	slog.New(slog.NewJSONHandler(&log, nil)).ErrorContext(t.Context(), "undelivered routing event", slog.Any("undelivered_event", &event))
 	db := filepath.Join(t.TempDir(), "sessions.db")
 	if code, out, errs := replayEvents(t, log.String(), "--session-db", db); code != 0 || !strings.Contains(out, "delivered 1,") {
 		t.Errorf("events replay = %d, %q, %q", code, out, errs)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -176,9 +177,11 @@ type inProcess struct{ handler http.Handler }
 
 func (t inProcess) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	defer func() {
-		if cause := recover(); cause == http.ErrAbortHandler {
-			answer, err = nil, io.ErrUnexpectedEOF
-		} else if cause != nil {
+		switch cause := recover().(type) {
+		case nil:
+		case error: // http.ErrAbortHandler
+			answer, err = nil, errors.Join(cause, io.ErrUnexpectedEOF)
+		default:
 			panic(cause)
 		}
 	}()

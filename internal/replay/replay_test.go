@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,14 +22,14 @@ import (
 func undelivered(event record.Event) string {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	logger.Error("undelivered routing event", slog.Any("undelivered_event", &event), slog.Any("cause", errors.New("firehose: gone")))
+	logger.ErrorContext(context.Background(), "undelivered routing event", slog.Any("undelivered_event", &event), slog.Any("cause", errors.New("firehose: gone")))
 	return strings.TrimSuffix(log.String(), "\n")
 }
 
 // unwritten is the line that the SQLite store logs.
 func unwritten(event record.Event) string {
 	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(&log, nil)).Error("undelivered_event", slog.Any("routing_event", &event), slog.Any("error", errors.New("disk full")))
+	slog.New(slog.NewJSONHandler(&log, nil)).ErrorContext(context.Background(), "undelivered_event", slog.Any("routing_event", &event), slog.Any("error", errors.New("disk full")))
 	return strings.TrimSuffix(log.String(), "\n")
 }
 
@@ -36,7 +37,7 @@ func unwritten(event record.Event) string {
 func request(text string) string {
 	var log bytes.Buffer
 	event := record.Event{EventID: "real", SessionID: text, RequestedModel: text, Attempts: []record.Attempt{{Error: text}}}
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("request", slog.Any("event", &event), slog.String("cause", text), slog.String("undelivered_event_not", text))
+	slog.New(slog.NewJSONHandler(&log, nil)).InfoContext(context.Background(), "request", slog.Any("event", &event), slog.String("cause", text), slog.String("undelivered_event_not", text))
 	return strings.TrimSuffix(log.String(), "\n")
 }
 
@@ -192,6 +193,9 @@ func TestLinesTakeNoEventFromAClientsText(t *testing.T) {
 		for _, log := range []string{line, wrapped, `{"events":[` + wrapped + `]}`, "2026-11-30 " + line} {
 			if events, _ := read(t, log); len(events) > 0 {
 				t.Errorf("Lines(%s) = %+v, want none", log, events)
+			}
+			if log != line && log != wrapped {
+				continue
 			}
 			for cut := range len(log) { // a long line may have been split anywhere
 				for _, part := range []string{log[cut:], "2026-11-30T09:00:00Z 8f " + log[cut:], log[:cut]} {
