@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,13 +15,19 @@ import (
 
 // deploy has sam deploy template.yaml at the endpoint, and says what it runs.
 func (s *settings) deploy(ctx context.Context, p process, root, endpoint string) error {
-	if !s.demo && s.config == "" {
-		fmt.Fprintln(p.stdout, "The functions read switchboard.yaml beside template.yaml; the build puts it into the bundle.")
-	} else {
+	if s.demo || s.config != "" {
 		return errors.New("--demo and --config are for functions on this machine: add --functions=local")
+	}
+	if _, err := os.Stat(filepath.Join(root, "switchboard.yaml")); err == nil {
+		fmt.Fprintln(p.stdout, "The bundle gets switchboard.yaml, which lies beside template.yaml.")
+	} else if s.parameters["Config"] == "" {
+		fmt.Fprintln(p.stdout, "There is no switchboard.yaml beside template.yaml, so the functions will not start: write one, or store it and add --parameter Config=ssm:/switchboard/config.")
 	}
 	sam, err := findSam()
 	if err != nil {
+		return err
+	}
+	if err := newClients(endpoint, region, p.getenv).create(ctx, &stack{}, s.secrets); err != nil {
 		return err
 	}
 	architecture := s.parameters["Architecture"]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"switchboard/internal/emulator"
 )
 
 func TestParseArgs(t *testing.T) {
@@ -149,6 +152,13 @@ func TestDeploySaysWhatItRuns(t *testing.T) {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("deploy = %d, %s\nwant %s", code, out, want)
 		}
+	}
+	cloud := emulator.New(emulator.Options{})
+	server := httptest.NewServer(cloud)
+	defer server.Close()
+	out, code = deploy(map[string]string{"AWS_ENDPOINT_URL": server.URL}, "--secret", "ssm:/switchboard/key=1", "--parameter", "Config=ssm:/switchboard/config")
+	if code != 0 || cloud.Calls()["SSM.PutParameter"] != 1 || strings.Contains(out, "will not start") {
+		t.Errorf("with a secret = %d, %s, %v", code, out, cloud.Calls())
 	}
 	endpoint["FAIL"] = "build"
 	if out, code := deploy(endpoint); code != 1 || strings.Contains(out, "called deploy") {
