@@ -65,7 +65,8 @@ func instantGateway() (*gateway.Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := cfg.Gateway(slog.New(slog.NewJSONHandler(io.Discard, nil)), nil)
+	logger := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // the line is made, as on Lambda
+	o, err := cfg.Gateway(logger, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,8 +39,8 @@ func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int 
 	logger := slog.New(slog.NewJSONHandler(stderr, nil))
 	handler, cfg, err := start(ctx, getenv, stderr)
 	if err != nil {
+		err = errors.Join(err, carrier.ReportInitError(ctx, getenv, err))
 		logger.ErrorContext(ctx, "start failed", slog.Any("cause", err))
-		carrier.ReportInitError(ctx, getenv, err)
 		return 1
 	}
 	err = carrier.Serve(ctx, handler, carrier.Options{Getenv: getenv, Listen: cfg.Listen, Logger: logger})
