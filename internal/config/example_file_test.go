@@ -81,11 +81,17 @@ func TestManualDescribesEveryKey(t *testing.T) {
 			t.Errorf("docs/configuration.md does not describe %s", key)
 		}
 	}
-	for _, name := range []string{
+	names := []string{
 		"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "SWITCHBOARD_SESSION_DB", "SWITCHBOARD_LOG_LEVEL", "SWITCHBOARD_ADMIN_KEY",
 		"SESSION_KEEPING_ENABLED", "SESSION_AUTO_DETECT", "SESSION_BUILTIN_RULES", "SESSION_HEADER_<N>", "SESSION_HEADER_<N>_TRANSFORM",
 		"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
-	} {
+	}
+	for _, f := range []Function{Route, Admin} {
+		for _, v := range Variables(f) {
+			names = append(names, v.Name)
+		}
+	}
+	for _, name := range names {
 		if !strings.Contains(string(manual), "`"+name+"`") {
 			t.Errorf("docs/configuration.md does not describe %s", name)
 		}
