@@ -231,7 +231,7 @@ func TestSecretIsTriedTwice(t *testing.T) {
 		{"too many", []func(http.ResponseWriter){refuse(429, "Whatever")}, 2, ""},
 		{"500", []func(http.ResponseWriter){refuse(500, "InternalServerError")}, 2, ""},
 		{"internal with 400", []func(http.ResponseWriter){refuse(400, "InternalServiceError")}, 2, ""},
-		{"503 as a page", []func(http.ResponseWriter){func(w http.ResponseWriter) { http.Error(w, "<html>", 503) }}, 2, ""},
+		{"503 as a page", []func(http.ResponseWriter){func(w http.ResponseWriter) { http.Error(w, "<html>", http.StatusServiceUnavailable) }}, 2, ""},
 		{"cut", []func(http.ResponseWriter){cut}, 2, ""},
 		{"throttled twice", []func(http.ResponseWriter){refuse(400, "ThrottlingException"), refuse(400, "ThrottlingException")}, 2, "ThrottlingException (status 400)"},
 		{"503 twice", []func(http.ResponseWriter){refuse(503, ""), refuse(503, "")}, 2, "status 503"},
