@@ -7,10 +7,13 @@ BENCH_REPS ?= 3
 VENV    := .cache/venv
 JS_DONE := e2e/js/node_modules/.package-lock.json
 PY_DONE := $(VENV)/.done
+# Where AWS's sam and the emulator MiniStack are; AWS_VENV=DIR takes one that is there already.
+AWS_VENV ?= $(CURDIR)/.cache/aws-venv
+AWS_DONE := $(AWS_VENV)/.done
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-unit test-e2e check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
+.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +33,24 @@ build-AdminFunction: PACKAGE := ./functions/admin
 build-RouteFunction build-AdminFunction:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_ARCH:x86_64=amd64) $(GO) build -buildvcs=false -tags lambda.norpc -trimpath -ldflags '-s -w' -o "$(ARTIFACTS_DIR)/bootstrap" $(PACKAGE)
 	@if [ -f switchboard.yaml ]; then install -m 644 switchboard.yaml "$(ARTIFACTS_DIR)/"; fi
+
+deploy: template-lint ## build and deploy to the AWS account of the environment (docs/deploy.md)
+	$(AWS_VENV)/bin/sam build
+	$(AWS_VENV)/bin/sam deploy
+
+template-lint: $(AWS_DONE) ## sam validate and cfn-lint
+	AWS_REGION=$${AWS_REGION:-us-east-1} SAM_CLI_TELEMETRY=0 $(AWS_VENV)/bin/sam validate --lint
+
+test-deploy: $(AWS_DONE) ## sam build, deploy, update and delete on MiniStack, and calls of the deployed URLs
+	AWS_VENV=$(AWS_VENV) $(GO) test -count=1 -tags deploy ./e2e/deploy
+
+test-emulator: $(AWS_DONE) ## the DynamoDB and Firehose suites on MiniStack, an emulator that is not ours
+	AWS_VENV=$(AWS_VENV) scripts/with-ministack.sh $(GO) test -count=1 -tags emulator ./internal/dynamo ./internal/firehose
+
+$(AWS_DONE): e2e/deploy/requirements.txt
+	python3 -m venv $(AWS_VENV)
+	$(AWS_VENV)/bin/pip install --quiet --disable-pip-version-check -r e2e/deploy/requirements.txt
+	@touch $@
 
 test: test-unit test-e2e ## all tests, with their set-up
 
