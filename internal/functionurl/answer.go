@@ -150,8 +150,8 @@ func (a answer) write(h http.Header) {
 	for _, field := range a.headers {
 		h[field[0]] = append(h[field[0]], field[1])
 	}
-	for _, cookie := range a.cookies {
-		h["Set-Cookie"] = append(h["Set-Cookie"], cookie)
+	if len(a.cookies) > 0 {
+		h["Set-Cookie"] = append(h["Set-Cookie"], a.cookies...)
 	}
 }
 

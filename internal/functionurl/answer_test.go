@@ -23,12 +23,18 @@ func TestPrelude(t *testing.T) {
 		{`{"statusCode":204}`, 204, http.Header{}},
 		{`{"statusCode":304}`, 304, http.Header{}},
 		{`{"statusCode":200,"headers":null,"cookies":null}`, 200, octets},
-		{`{"headers":{"content-TYPE":"text/event-stream","x-a":"é, b","x-n":7,"x-b":true}}`, 200,
-			http.Header{"Content-Type": {"text/event-stream"}, "X-A": {"é, b"}, "X-N": {"7"}, "X-B": {"true"}}},
-		{`{"cookies":["a=1","b=2; Path=/"],"headers":{"set-cookie":"c=3","content-type":"a/b"}}`, 200,
-			http.Header{"Content-Type": {"a/b"}, "Set-Cookie": {"c=3", "a=1", "b=2; Path=/"}}},
-		{`{"headers":{"content-length":"9","connection":"close","transfer-encoding":"chunked","content-type":"a/b"}}`, 200,
-			http.Header{"Content-Type": {"a/b"}}},
+		{
+			`{"headers":{"content-TYPE":"text/event-stream","x-a":"é, b","x-n":7,"x-b":true}}`, 200,
+			http.Header{"Content-Type": {"text/event-stream"}, "X-A": {"é, b"}, "X-N": {"7"}, "X-B": {"true"}},
+		},
+		{
+			`{"cookies":["a=1","b=2; Path=/"],"headers":{"set-cookie":"c=3","content-type":"a/b"}}`, 200,
+			http.Header{"Content-Type": {"a/b"}, "Set-Cookie": {"c=3", "a=1", "b=2; Path=/"}},
+		},
+		{
+			`{"headers":{"content-length":"9","connection":"close","transfer-encoding":"chunked","content-type":"a/b"}}`, 200,
+			http.Header{"Content-Type": {"a/b"}},
+		},
 		{`{"unknown":{"x":[1]},"body":"ignored"}`, 200, octets},
 	} {
 		a, err := parsePrelude([]byte(tt.text))

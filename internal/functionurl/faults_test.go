@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,6 +55,7 @@ func TestFaults(t *testing.T) {
 		{"prelude with a 1xx", []string{"open -", write(`{"statusCode":103}` + nul + "text"), "close"}, 502, "Internal Server Error", false, false},
 		{"prelude too long", []string{"open -", write("{" + strings.Repeat(" ", maxPrelude) + "}" + nul + "text"), "close"}, 502, "Internal Server Error", false, false},
 		{"prelude of the longest", []string{"open -", write("{" + strings.Repeat(" ", maxPrelude-2) + "}" + nul + "text"), "close"}, 200, "text", false, false},
+		{"prelude of the longest, cut in the separator", []string{"open -", write("{" + strings.Repeat(" ", maxPrelude-2) + "}" + nul[:3]), write(nul[3:] + "text"), "close"}, 200, "text", false, false},
 		{"prelude without end", []string{"open -", write(strings.Repeat(" ", 3*maxPrelude)), "close"}, 502, "Internal Server Error", false, false},
 		{"zero bytes in the body", []string{"open -", write(`{}` + nul + nul + "a" + nul), "close"}, 200, nul + "a" + nul, false, false},
 		{"stream without a prelude", []string{"open raw", write("text"), write("more"), "close"}, 200, "textmore", false, false},
@@ -257,6 +259,39 @@ func TestSLAM07FailWrites(t *testing.T) {
 		conn.Close()
 		until(t, "a failed write", func() bool { return strings.Contains(f.logs.String(), "[0] heard") })
 	})
+}
+
+// TestCallerGivesUp: a context that ends for another reason than the client's leaving must not
+// look like the end of the answer.
+func TestCallerGivesUp(t *testing.T) {
+	f := start(t, "faults", Options{Queue: true})
+	for _, tt := range []struct {
+		name  string
+		steps []string
+	}{
+		{"in the stream", []string{"open -", write("{}" + nul + "one\n")}},
+		{"before output", nil},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.ServeHTTP(w, r.WithContext(ctx)) }))
+		g := newGate(t)
+		result := make(chan error, 1)
+		go func() {
+			resp, err := front.Client().Post(front.URL, "text/plain", script(append(tt.steps, "wait "+g.addr())...))
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			result <- err
+		}()
+		conn := g.reached(t)
+		cancel()
+		if err := <-result; err == nil {
+			t.Errorf("%s: a clean end, want a cut", tt.name)
+		}
+		conn.Close()
+		front.Close()
+	}
 }
 
 func TestTailDoesNotDelayTheClient(t *testing.T) {

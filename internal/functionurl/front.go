@@ -14,8 +14,9 @@ const (
 	drainLimit    = 64 << 20
 )
 
-// ServeHTTP invokes the function. When the function fails after its first output the client's
-// connection is cut, by panic(http.ErrAbortHandler), so that it cannot pass for a clean end.
+// ServeHTTP invokes the function. When the function fails after its first output, or the request's
+// context ends, the client's connection is cut, by panic(http.ErrAbortHandler), so that it cannot
+// pass for a clean end.
 func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inv := newInvocation(w)
 	inv.id = newID()
@@ -41,7 +42,9 @@ func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !f.withdraw(inv) {
 			inv.leave(f.options.FailWrites)
 		}
-		return
+		// If it is not the client that has left but the caller that gave up, the client must
+		// not take this for the end.
+		panic(http.ErrAbortHandler)
 	}
 	switch begun := inv.detach(); {
 	case inv.err == nil:

@@ -111,7 +111,7 @@ var (
 )
 
 // Start checks the options and returns a Function that starts processes when requests come.
-// When ctx ends, it is as if Close had been called.
+// When ctx ends its processes end too; Close must still be called, to wait for that.
 func Start(ctx context.Context, o Options) (*Function, error) {
 	o, err := o.complete()
 	if err != nil {

@@ -113,6 +113,9 @@ func (v *invocation) respond(upload *http.ResponseController, failWrites bool) e
 // leave is the client's disconnect. The invocation runs on; with failWrites its connection
 // breaks as soon as it is used.
 func (v *invocation) leave(failWrites bool) {
+	if v.begun.Load() {
+		v.breakWrites()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.w, v.left = nil, true
@@ -134,13 +137,17 @@ func (v *invocation) responded() {
 // waits for a slow client is broken.
 func (v *invocation) detach() (begun bool) {
 	if v.err != nil && v.begun.Load() {
-		_ = v.control.SetWriteDeadline(time.Unix(1, 0))
+		v.breakWrites()
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.w = nil
 	return v.begun.Load()
 }
+
+// breakWrites lets a write under way fail that waits for a slow client. The connection cannot be
+// used after it.
+func (v *invocation) breakWrites() { _ = v.control.SetWriteDeadline(time.Unix(1, 0)) }
 
 func (v *invocation) hasLeft() bool {
 	v.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -37,9 +38,10 @@ func (e *environment) response(w http.ResponseWriter, r *http.Request, id string
 		return
 	}
 	kind := r.Header.Get("Content-Type")
+	strict := strings.HasPrefix(kind, integrationType)
 	var err error
-	if kind == integrationType || r.Header.Get("Lambda-Runtime-Function-Response-Mode") == "streaming" {
-		err = e.stream(inv, r, relay{inv: inv, strict: kind == integrationType, kind: kind})
+	if strict || r.Header.Get("Lambda-Runtime-Function-Response-Mode") == "streaming" {
+		err = e.stream(inv, r, relay{inv: inv, strict: strict, kind: kind})
 	} else {
 		err = e.buffered(inv, r.Body, kind)
 	}
@@ -159,7 +161,7 @@ func (s *relay) piece(p []byte) error {
 			return err
 		}
 		return s.begin(a, body)
-	case len(s.head) <= maxPrelude:
+	case len(s.head) < maxPrelude+len(separator()):
 		return nil
 	case s.strict:
 		return errPrelude

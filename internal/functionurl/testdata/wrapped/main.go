@@ -108,6 +108,7 @@ func handler() http.Handler {
 		fmt.Fprint(os.Stderr, " and its end\n")
 		_, _ = io.WriteString(w, "logged")
 	})
+	mux.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "data") })
 	mux.HandleFunc("/panic", func(http.ResponseWriter, *http.Request) { panic("as asked") })
 	mux.HandleFunc("/gate", gate)
 	return mux
