@@ -107,18 +107,13 @@ func (s *Store) update(ctx context.Context, found *row, next *affinity.Pin, set 
 		e.set(colTargetModel, text(next.Target.Model))
 		e.set(colSurface, text(next.Surface))
 		e.set(colEpoch, number(next.Epoch))
-		if found.raw == nil {
-			e.and(e.is(colActive, "=", "old", truth(found.pin.Served)))
-		} else {
-			e.and(e.still(found.raw, colActive))
-		}
 	}
+	e.unmoved(found, next.Epoch != found.pin.Epoch)
 	if next.SwitchCount != found.pin.SwitchCount {
 		e.set(colSwitchRequest, text(next.LastSwitchRequestID))
 		e.add(colSwitches, 1)
 		e.add(colSwitchCost, next.SwitchCostNanoUSD-found.pin.SwitchCostNanoUSD)
 	}
-	e.and(e.asRead(&found.pin, found.raw))
 	e.and(e.is(colExpires, ">", "now", epochSeconds(now)))
 	set.write(e, now, idle)
 	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{

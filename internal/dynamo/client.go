@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,7 +68,8 @@ func retryable(err error) aws.Ternary {
 
 func broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) ||
+		strings.Contains(err.Error(), "server closed idle connection") // net/http does not export it
 }
 
 // renewer drops the pooled connections when one of them turns out to be dead: they were

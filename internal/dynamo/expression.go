@@ -106,6 +106,29 @@ func (e *expression) asRead(read *affinity.Pin, raw item) string {
 	return strings.Join(terms[:], " AND ")
 }
 
+// unmoved says that the row is still what was found, as far as a write depends on it. A move
+// depends on whether the pin has served, and overwrites the rest of the target, which must
+// not be malformed: overwritten, it would never have been logged.
+func (e *expression) unmoved(found *row, moves bool) {
+	p := &found.pin
+	e.and(e.asRead(p, found.raw))
+	switch {
+	case found.raw != nil && moves:
+		for _, column := range [...]string{colActive, colTargetModel, colSurface, colSwitchRequest} {
+			e.and(e.still(found.raw, column))
+		}
+	case found.raw != nil:
+		e.and(e.still(found.raw, colActive))
+	case moves:
+		e.and(e.is(colActive, "=", "old", truth(p.Served)))
+		e.and(e.is(colTargetModel, "=", "old", text(p.Target.Model)))
+		e.and(e.is(colSurface, "=", "old", text(p.Surface)))
+		e.and(e.is(colSwitchRequest, "=", "old", text(p.LastSwitchRequestID)))
+	default:
+		e.and("attribute_type(" + e.name(colActive) + ", " + e.value("type", colActive, text("BOOL")) + ")")
+	}
+}
+
 // update is the update expression; nil without one.
 func (e *expression) update() *string {
 	var parts []string

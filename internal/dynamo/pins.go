@@ -90,7 +90,9 @@ func (s *Store) Assign(ctx context.Context, p affinity.Pin, stale *affinity.Pin,
 func (s *Store) put(ctx context.Context, fresh, stale *affinity.Pin, found *row, now time.Time) (raw item, conflict bool, err error) {
 	e := newExpression()
 	e.or(e.absent(colSession))
-	e.or(e.is(colExpires, "<=", "now", epochSeconds(now)))
+	if found.state != rowMalformed {
+		e.or(e.is(colExpires, "<=", "now", epochSeconds(now)))
+	}
 	switch {
 	case found.state == rowMalformed:
 		e.or(e.still(found.raw, found.bad))
@@ -127,7 +129,8 @@ func (s *Store) Withdraw(ctx context.Context, read affinity.Pin) error {
 
 // AddUsage implements affinity.Store: one UpdateItem, or two where the caller's clock is
 // behind that of who used the row last. The token makes a repeat by the client's own retry
-// recognisable, as an addition would be made twice.
+// recognisable, as an addition would be made twice. What it sets rather than adds to is well
+// formed afterwards, whatever it was.
 func (s *Store) AddUsage(ctx context.Context, ref affinity.Ref, usage affinity.Usage, now time.Time, idle time.Duration) error {
 	token := usageToken()
 	set := times{used: true, expires: true}

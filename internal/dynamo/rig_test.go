@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -76,7 +77,8 @@ func (r *rig) createTable(name, hash, rng string) {
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &rng, KeyType: types.KeyTypeRange})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &rng, AttributeType: types.ScalarAttributeTypeS})
 	}
-	if _, err := r.client.CreateTable(r.Context(), in); err != nil {
+	var exists *types.ResourceInUseException // a retry whose first answer got lost
+	if _, err := r.client.CreateTable(r.Context(), in); err != nil && !errors.As(err, &exists) {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() {
@@ -193,11 +195,12 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, op, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
 	w.mu.Lock()
 	w.ops = append(w.ops, op)
-	var do broken
-	if w.fault != nil {
-		do = w.fault(op, len(w.ops))
-	}
+	n, decide := len(w.ops), w.fault
 	w.mu.Unlock()
+	var do broken
+	if decide != nil {
+		do = decide(op, n)
+	}
 	switch {
 	case do.wait:
 		<-req.Context().Done()
