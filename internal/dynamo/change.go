@@ -118,7 +118,7 @@ func (s *Store) update(ctx context.Context, found *row, next *affinity.Pin, set 
 	set.write(e, now, idle)
 	out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.sessions, Key: pinKey(next.Ref), UpdateExpression: e.update(),
-		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.bound(),
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})

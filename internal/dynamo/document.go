@@ -210,7 +210,7 @@ func (d *Document) swap(data []byte, version int64, token string, expires time.T
 			colID: text(d.id), colData: &types.AttributeValueMemberB{Value: data}, colVersion: number(version + 1),
 			colWriter: text(token), colExpires: epochSeconds(expires),
 		},
-		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.bound(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 }

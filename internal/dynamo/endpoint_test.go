@@ -50,12 +50,17 @@ type lenient struct{ *emulator.Cloud }
 func (l lenient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	answer := l.call(r.Header, body)
-	if answer.Code == http.StatusBadRequest && strings.Contains(answer.Body.String(), "right operand is not") {
+	if answer.Code == http.StatusBadRequest && differs(answer.Body.String()) {
 		answer = l.conditionFailed(r.Header, body, answer)
 	}
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	w.Write(answer.Body.Bytes())
+}
+
+func differs(message string) bool {
+	return strings.Contains(message, "right operand is not") || strings.Contains(message, "ERROR: type mismatch") ||
+		strings.Contains(message, "comparing types are not supported")
 }
 
 func (l lenient) call(header http.Header, body []byte) *httptest.ResponseRecorder {

@@ -143,4 +143,12 @@ func (e *expression) update() *string {
 
 func (e *expression) condition() *string { return ptr(e.where.String()) }
 
+// bound is the values; an empty map of them is refused.
+func (e *expression) bound() item {
+	if len(e.values) == 0 {
+		return nil
+	}
+	return e.values
+}
+
 func ptr[T any](v T) *T { return &v }

@@ -103,7 +103,7 @@ func (s *Store) put(ctx context.Context, fresh, stale *affinity.Pin, found *row,
 	}
 	_, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &s.sessions, Item: pinItem(fresh),
-		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.bound(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if raw, failed := lost(err); failed {
@@ -119,7 +119,7 @@ func (s *Store) Withdraw(ctx context.Context, read affinity.Pin) error {
 	e.and(e.is(colActive, "=", "old", truth(false)))
 	_, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &s.sessions, Key: pinKey(read.Ref),
-		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.bound(),
 	})
 	if _, failed := lost(err); failed || err == nil {
 		return nil
@@ -177,7 +177,7 @@ func (s *Store) addUsage(ctx context.Context, ref affinity.Ref, usage affinity.U
 	set.write(e, now, idle)
 	_, err = s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.sessions, Key: pinKey(ref), UpdateExpression: e.update(),
-		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		ConditionExpression: e.condition(), ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.bound(),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if raw, failed := lost(err); failed {
