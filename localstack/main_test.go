@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"net/http/httptest"
@@ -36,7 +37,7 @@ func TestParseArgs(t *testing.T) {
 	if _, err := parseArgs([]string{"--config", "f", "--route", "0.0.0.0:9000"}, io.Discard); err != nil {
 		t.Errorf("with keys of one's own: %v", err)
 	}
-	if _, err := parseArgs([]string{"--help"}, io.Discard); err != flag.ErrHelp {
+	if _, err := parseArgs([]string{"--help"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("--help = %v", err)
 	}
 }

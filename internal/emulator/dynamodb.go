@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -17,13 +18,18 @@ import (
 //
 //   - PutItem and DeleteItem honour ReturnValues and ReturnValuesOnConditionCheckFailure
 //     (minidyn answers the new item to every PutItem and never the old one),
-//   - keys over 2,048 (hash) and 1,024 (range) bytes and items over 400 KB are refused,
-//   - BatchGetItem reads all its items at one instant, as nobody promises on AWS,
+//   - REMOVE removes top-level attributes (minidyn's leaves them where they are), in UpdateItem,
+//   - keys that are empty or over 2,048 (hash) and 1,024 (range) bytes, items over 400 KB, keys
+//     that a BatchGetItem names twice, and update actions on one path are refused,
+//   - update actions that read what another action sets are refused, see scanUpdate,
 //   - DescribeTable says ACTIVE, which waiters wait for,
 //   - TimeToLive can be set and read; nothing is ever deleted by it.
 //
-// Known to differ still: an UpdateItem whose expression fails half-way may leave its first
-// half; empty lists and maps come back without a type; ConsumedCapacity is never answered.
+// Known to differ still: numbers are float64, so exact up to 2^53 only, and a text that is no
+// number is taken; empty lists and maps come back without a type; TransactWriteItems has
+// neither REMOVE of top-level attributes nor scanUpdate's checks; a BatchGetItem reads all
+// its items at one instant; pages end at Limit only, never at 1 MB; UnprocessedKeys,
+// UnprocessedItems (SetFault can refuse the whole call) and ConsumedCapacity are never there.
 type dynamo struct {
 	mu     sync.Mutex
 	engine *server.Server
@@ -82,6 +88,9 @@ func (d *dynamo) serve(w http.ResponseWriter, operation string, body []byte) {
 type request struct {
 	TableName                           string
 	Key, Item                           item
+	UpdateExpression                    string
+	ExpressionAttributeNames            map[string]string
+	RequestItems                        map[string]json.RawMessage
 	ReturnValues                        string
 	ReturnValuesOnConditionCheckFailure string
 	TimeToLiveSpecification             struct {
@@ -114,14 +123,21 @@ func (d *dynamo) answer(operation string, body []byte) *reply {
 				return refuse(*err)
 			}
 		}
-		if known && (operation == "PutItem" || operation == "DeleteItem") {
+		switch {
+		case known && operation == "UpdateItem":
+			return d.update(t, in, body)
+		case known && operation != "GetItem":
 			return d.write(t, operation, in, body)
+		}
+	case "BatchGetItem":
+		if twice(in.RequestItems) {
+			return refuse(violation("Provided list of item keys contains duplicates"))
 		}
 	case "DeleteTable":
 		delete(d.tables, in.TableName)
 	case "DescribeTable":
 		return d.describeTable(body)
-	case "UpdateTable", "Query", "Scan", "BatchWriteItem", "BatchGetItem", "TransactWriteItems", "TransactGetItems":
+	case "UpdateTable", "Query", "Scan", "BatchWriteItem", "TransactWriteItems", "TransactGetItems":
 	default:
 		return refuse(apiError{Code: "UnknownOperationException", Message: "not here: DynamoDB." + operation})
 	}
@@ -190,13 +206,22 @@ func (t *table) checkSize(in request) *apiError {
 	if key == nil {
 		key = in.Item
 	}
-	if n := keySize(key[t.hash]); n > maxHashKey {
-		err := violation("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
-		return &err
-	}
-	if n := keySize(key[t.rng]); n > maxRangeKey {
-		err := violation("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
-		return &err
+	for _, part := range []struct {
+		name string
+		most int
+		text string
+	}{
+		{t.hash, maxHashKey, "Size of hashkey has exceeded the maximum size limit of2048 bytes"},
+		{t.rng, maxRangeKey, "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"},
+	} {
+		switch n := keySize(key[part.name]); {
+		case n > part.most:
+			err := violation("One or more parameter values were invalid: %s", part.text)
+			return &err
+		case n == 0 && key[part.name] != nil:
+			err := violation("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: %s", part.name)
+			return &err
+		}
 	}
 	if itemSize(in.Item) > maxItem {
 		err := violation("Item size has exceeded the maximum allowed size")
@@ -205,16 +230,36 @@ func (t *table) checkSize(in request) *apiError {
 	return nil
 }
 
-// keySize is the bytes of a string or binary key; 0 for others, which are small.
+// keySize is the bytes of a string, number or binary key.
 func keySize(raw json.RawMessage) int {
 	var v struct {
-		S string
-		B []byte
+		S, N string
+		B    []byte
 	}
 	if json.Unmarshal(raw, &v) != nil {
 		return 0
 	}
-	return len(v.S) + len(v.B)
+	return len(v.S) + len(v.N) + len(v.B)
+}
+
+// twice tells whether a BatchGetItem names a key of one table twice.
+func twice(requests map[string]json.RawMessage) bool {
+	for _, raw := range requests {
+		var in struct {
+			Keys []map[string]map[string]string
+		}
+		if json.Unmarshal(raw, &in) != nil {
+			continue // the engine says what is wrong
+		}
+		for i, key := range in.Keys {
+			for _, other := range in.Keys[:i] {
+				if reflect.DeepEqual(key, other) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // itemSize is about what DynamoDB counts: names and values.
