@@ -3,9 +3,11 @@
 package gateway_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -46,13 +48,65 @@ func TestConversationsOnLambda(t *testing.T) {
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			t.Run(file.name, func(t *testing.T) {
-				playAgain(t, file.archive, excuses()[file.name], func(t testing.TB, s *setting) world {
-					return onLambda(t, s, bootstrap, tempoOf(file.archive))
-				})
-			})
+			t.Run(file.name, func(t *testing.T) { file.onLambda(t, bootstrap) })
 		})
 	}
+}
+
+// onLambda plays a conversation; again if it failed on a machine so busy that the function
+// had to do without its store.
+func (n namedArchive) onLambda(t *testing.T, bootstrap string) {
+	const tries = 4
+	for try := 1; ; try++ {
+		var l *lambda
+		a := &attempt{TB: t}
+		a.run(func() {
+			playAgain(a, n.archive, excuses()[n.name], func(t testing.TB, s *setting) world {
+				l = onLambda(t, s, bootstrap, tempoOf(n.archive))
+				return l
+			})
+		})
+		if len(a.failures) == 0 {
+			return
+		}
+		if l == nil || !l.starved() || try == tries {
+			t.Error(strings.Join(a.failures, "\n"))
+			return
+		}
+		t.Logf("too busy, attempt %d: %s", try, strings.Join(a.failures, "\n"))
+	}
+}
+
+// attempt is a test that may be tried again: it keeps its failures to itself.
+type attempt struct {
+	testing.TB
+	failures []string
+}
+
+// run calls do, which may end by Fatal.
+func (a *attempt) run(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
+}
+
+func (a *attempt) Error(args ...any) { a.failures = append(a.failures, fmt.Sprint(args...)) }
+
+func (a *attempt) Errorf(format string, args ...any) {
+	a.failures = append(a.failures, fmt.Sprintf(format, args...))
+}
+
+func (a *attempt) Fatal(args ...any) {
+	a.Error(args...)
+	runtime.Goexit()
+}
+
+func (a *attempt) Fatalf(format string, args ...any) {
+	a.Errorf(format, args...)
+	runtime.Goexit()
 }
 
 type namedArchive struct {

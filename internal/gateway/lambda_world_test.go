@@ -14,7 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +45,7 @@ type lambda struct {
 	known    map[string]bool // ids of recorded
 }
 
-func onLambda(t testing.TB, s *setting, bootstrap string, at tempo) world {
+func onLambda(t testing.TB, s *setting, bootstrap string, at tempo) *lambda {
 	l := &lambda{t: t, at: at, said: &syncBuffer{}, known: map[string]bool{}}
 	endpoint := l.account()
 	// Providers are found through a proxy, which keeps their names and paths as they are.
@@ -124,6 +126,14 @@ func (l *lambda) header(value string) string { return sendable(value) }
 func (l *lambda) events() []record.Event     { return l.recorded }
 func (l *lambda) restart()                   { l.must(l.function.Kill(0)) }
 
+// starved tells whether the function did without its store for once, as it does after 250 ms:
+// no conversation foresees that.
+func (l *lambda) starved() bool {
+	return slices.ContainsFunc([]string{
+		"affinity store fault", "response alias", "shared health is not", "health is not shared", "trial is not shared",
+	}, func(message string) bool { return strings.Contains(l.said.String(), message) })
+}
+
 var environment = regexp.MustCompile(`(?m)^\[\d+\] `)
 
 func (l *lambda) end() (log string) {
@@ -161,15 +171,14 @@ func (l *lambda) exchange(request *http.Request) *answer {
 // settle waits until the environment is frozen: nothing happens from then on.
 func (l *lambda) settle() {
 	l.t.Helper()
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		e := l.function.Stats().Environments[0]
-		if e.State == functionurl.Frozen {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for began := time.Now(); time.Since(began) < time.Minute; <-look.C {
+		if l.function.Stats().Environments[0].State == functionurl.Frozen {
 			return
 		}
-		if time.Since(began) > time.Minute {
-			l.t.Fatalf("the invocation does not end: %+v\n%s", e, l.said.String())
-		}
 	}
+	l.t.Fatalf("the invocation does not end: %+v\n%s", l.function.Stats().Environments[0], l.said.String())
 }
 
 // collect reads what has been delivered since.
@@ -202,7 +211,7 @@ const glance = 1050 * time.Millisecond
 // wait moves what is stored into the past. All that the function keeps beside it is its copy
 // of the shared health, which it looks at again after a second.
 func (l *lambda) wait(d time.Duration) {
-	time.Sleep(min(d, glance))
+	<-time.After(min(d, glance))
 	move := (d - glance + time.Second).Truncate(time.Second) // rows know seconds
 	if move <= 0 {
 		return

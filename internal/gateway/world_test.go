@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"golang.org/x/tools/txtar"
 
 	"switchboard/internal/affinity"
 	"switchboard/internal/proxy"
@@ -63,6 +66,12 @@ type memory struct {
 	*rig
 	t         testing.TB
 	transport http.RoundTripper
+}
+
+// inBubble plays a file with a time of its own.
+func inBubble(t *testing.T, archive *txtar.Archive) (changed bool) {
+	synctest.Test(t, func(t *testing.T) { changed = play(t, archive, nil, inMemory) })
+	return changed
 }
 
 func inMemory(t testing.TB, s *setting) world { return &memory{t: t, rig: rigOf(t, s)} }
