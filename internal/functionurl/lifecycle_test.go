@@ -30,6 +30,18 @@ func stateOf(pid int) string {
 	return rest[:1]
 }
 
+// stopped says whether all threads of a process are: a signal reaches them one by one.
+func stopped(pid int) bool {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, task := range tasks {
+		id, _ := strconv.Atoi(task.Name())
+		if stateOf(id) != "T" {
+			return false
+		}
+	}
+	return err == nil
+}
+
 // busy occupies an environment until the returned function is called, which waits for the end.
 func busy(t *testing.T, f *started) (release func()) {
 	t.Helper()
@@ -172,7 +184,7 @@ func TestSLAM06FreezeBetweenInvocations(t *testing.T) {
 		e := f.Stats().Environments[0]
 		until(t, "frozen", func() bool {
 			e = f.Stats().Environments[0]
-			return e.State == Frozen && stateOf(e.PID) == "T"
+			return e.State == Frozen && stopped(e.PID)
 		})
 	}
 	// While an invocation runs, its tail included, nothing is frozen.
@@ -200,10 +212,9 @@ func TestSLAM05BackgroundWorkStopsInTheFreeze(t *testing.T) {
 	g := newGate(t)
 	f.send(t, "POST", "/", script(append(well("x"), "background "+g.addr())...))
 	until(t, "frozen", func() bool { return f.Stats().Environments[0].State == Frozen })
-	conn := g.reached(t) // the kernel accepts for a stopped process, so it was on its way before
-	fmt.Fprintln(conn, "late")
 	pid := f.Stats().Environments[0].PID
-	until(t, "stopped", func() bool { return stateOf(pid) == "T" })
+	until(t, "stopped", func() bool { return stopped(pid) })
+	fmt.Fprintln(g.reached(t), "late")
 	if strings.Contains(f.logs.String(), "late") {
 		t.Error("background work went on in the freeze")
 	}

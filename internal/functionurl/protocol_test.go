@@ -3,6 +3,7 @@ package functionurl
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -195,8 +196,9 @@ func TestNoBuffering(t *testing.T) {
 func TestBufferedAnswers(t *testing.T) {
 	f := start(t, "wrapped", Options{Env: []string{"MODE=buffered"}})
 	resp := f.request(t, "POST", "/any", "body")
+	body, err := io.ReadAll(resp.Body)
 	var got events.LambdaFunctionURLRequest
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || got.RawPath != "/any" {
+	if err := errors.Join(err, json.Unmarshal(body, &got)); err != nil || got.RawPath != "/any" {
 		t.Errorf("event = %+v, %v, want that of /any", got, err)
 	}
 	if resp.StatusCode != 202 || resp.Header.Get("X-Of") != "buffered" || len(resp.Header["Set-Cookie"]) != 2 {
