@@ -5,9 +5,7 @@ package carrier
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 )
 
@@ -43,7 +41,8 @@ func OnLambda(getenv func(string) string) bool {
 // process.
 //
 // It fails when the address cannot be listened on or the Runtime API does not answer; on
-// Lambda the process should then exit.
+// Lambda the process should then exit. A binary built with the tag lambdaonly has no socket:
+// that is what is deployed, a fiftieth smaller.
 func Serve(ctx context.Context, handler http.Handler, o Options) error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -54,12 +53,7 @@ func Serve(ctx context.Context, handler http.Handler, o Options) error {
 	if handler == nil {
 		return errNoHandler
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", o.Listen, err)
-	}
-	o.Logger.InfoContext(ctx, "listening", slog.String("address", listener.Addr().String()))
-	return ServeListener(ctx, listener, handler, o.Logger)
+	return serveSocket(ctx, handler, o)
 }
 
 var errNoHandler = errors.New("carrier: no handler")

@@ -1,8 +1,11 @@
+//go:build !lambdaonly
+
 package carrier
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,6 +22,15 @@ const (
 	// breakBudget is how long handlers that were broken off may take to leave their events.
 	breakBudget = 30 * time.Second
 )
+
+func serveSocket(ctx context.Context, handler http.Handler, o Options) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", o.Listen, err)
+	}
+	o.Logger.InfoContext(ctx, "listening", slog.String("address", listener.Addr().String()))
+	return ServeListener(ctx, listener, handler, o.Logger)
+}
 
 // ServeListener serves until ctx ends. Running answers then get stopGrace to finish; a
 // signal after that, or the end of the grace, breaks them off, each with its event. It

@@ -180,7 +180,7 @@ func TestMakefileBuildsTheFunctions(t *testing.T) {
 				t.Fatalf("make build-%s: %v\n%s", function, err, out)
 			}
 			for _, want := range []string{
-				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + test.want + " ", "-tags lambda.norpc ", "-trimpath ", "-ldflags '-s -w'",
+				"CGO_ENABLED=0 ", "GOOS=linux ", "GOARCH=" + test.want + " ", "-tags lambda.norpc,", "-trimpath ", "-ldflags '-s -w'",
 				`-o "` + artifacts + `/bootstrap" ` + source,
 			} {
 				if !strings.Contains(string(out), want) {
