@@ -83,7 +83,7 @@ func (d *deployed) testResources(t *testing.T) {
 		"runtime":       {at(function, "Runtime"), "provided.al2023"},
 		"architecture":  {at(function, "Architectures", "0"), architecture()},
 		"timeout":       {at(function, "Timeout"), 900.0},
-		"memory":        {at(function, "MemorySize"), 512.0},
+		"memory":        {at(function, "MemorySize"), 256.0},
 		"session table": {at(function, "Environment", "Variables", "SESSION_TABLE"), d.outputs["SessionTableName"]},
 		"config":        {at(function, "Environment", "Variables", "SWITCHBOARD_CONFIG"), "ssm:" + configName},
 		"log group":     {at(function, "LoggingConfig", "LogGroup"), d.outputs["RouteLogGroup"]},

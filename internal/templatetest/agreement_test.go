@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchboard/internal/config"
 	"switchboard/internal/record"
 )
 
@@ -30,18 +32,19 @@ func TestEnvironment(t *testing.T) {
 	}{
 		{"RouteFunction", nil, map[string]any{
 			"SESSION_TABLE": "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_STREAM": "${EventsStream}",
-			"SWITCHBOARD_CONFIG": "switchboard.yaml",
+			"SWITCHBOARD_CONFIG": "switchboard.yaml", "URL_AUTH_TYPE": "NONE",
 		}},
-		{"RouteFunction", []string{"Config=ssm:/switchboard/config", "LogLevel=warn", "AuditEngine=athena"}, map[string]any{
+		{"RouteFunction", []string{"Config=ssm:/switchboard/config", "LogLevel=warn", "AuditEngine=athena", "AuthType=AWS_IAM", "AdminKey=ssm:/switchboard/admin"}, map[string]any{
 			"SESSION_TABLE": "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_STREAM": "${EventsStream}",
-			"SWITCHBOARD_CONFIG": "ssm:/switchboard/config", "SWITCHBOARD_LOG_LEVEL": "warn",
+			"SWITCHBOARD_CONFIG": "ssm:/switchboard/config", "SWITCHBOARD_LOG_LEVEL": "warn", "URL_AUTH_TYPE": "AWS_IAM",
 		}},
 		{"AdminFunction", nil, map[string]any{
 			"SESSION_TABLE": "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}",
 			"SWITCHBOARD_CONFIG": "switchboard.yaml", "AUDIT_ENGINE": "s3",
 		}},
-		{"AdminFunction", []string{"AuditEngine=athena"}, map[string]any{
-			"SESSION_TABLE": "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}",
+		{"AdminFunction", []string{"AuditEngine=athena", "AdminKey=ssm:/switchboard/admin"}, map[string]any{
+			"SWITCHBOARD_ADMIN_KEY": "ssm:/switchboard/admin",
+			"SESSION_TABLE":         "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}",
 			"SWITCHBOARD_CONFIG": "switchboard.yaml", "AUDIT_ENGINE": "athena",
 			"ATHENA_DATABASE": "${EventsDatabase}", "ATHENA_WORKGROUP": "${EventsWorkgroup}",
 		}},
@@ -52,57 +55,76 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// elsewhere are variables that the code reads and the template does not set, and why.
-func elsewhere() map[string]string {
-	return map[string]string{
-		"SWITCHBOARD_ADMIN_KEY":   "a variable can be read in the console; on AWS its digest stands in the configuration",
-		"SWITCHBOARD_LISTEN":      "one machine only",
-		"SWITCHBOARD_SESSION_DB":  "one machine only",
-		"SESSION_KEEPING_ENABLED": "the configuration says it",
-		"SESSION_AUTO_DETECT":     "the configuration says it",
-		"SESSION_BUILTIN_RULES":   "the configuration says it",
-		"SESSION_HEADER_":         "the configuration says it",
+// Code and template name the same variables: none is set that the function does not read,
+// and none is left out that it reads, but for the admin key, which only admin needs.
+func TestTemplateAndCodeNameTheSameVariables(t *testing.T) {
+	for name, function := range map[string]config.Function{"RouteFunction": config.Route, "AdminFunction": config.Admin} {
+		minimal, whole := environment(t, name), environment(t, name, everything()...)
+		known := map[string]bool{}
+		for _, v := range config.Variables(function) {
+			known[v.Name] = true
+			if v.Required && minimal[v.Name] == nil {
+				t.Errorf("%s does not start without %s, which template.yaml does not set", name, v.Name)
+			}
+			if whole[v.Name] == nil && !(v.Name == "SWITCHBOARD_ADMIN_KEY" && function == config.Route) {
+				t.Errorf("%s reads %s, which template.yaml cannot set", name, v.Name)
+			}
+		}
+		for variable := range whole {
+			if !known[variable] {
+				t.Errorf("template.yaml sets %s, which %s does not read", variable, name)
+			}
+		}
 	}
 }
 
-// Code and template name the same variables: none is set that nobody reads, and none is
-// read that nobody sets, but for those that are set elsewhere.
-func TestTemplateAndCodeNameTheSameVariables(t *testing.T) {
-	set := map[string]bool{}
-	for function := range functions() {
-		for name := range environment(t, function, everything()...) {
-			set[name] = true
-		}
+// The functions start with the variables of the template, on the example and on what the
+// manual tells to write.
+func TestFunctionsStartWithTheTemplatesVariables(t *testing.T) {
+	dir := t.TempDir()
+	sample := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(read(t, "docs/deploy.md"))
+	if sample == nil {
+		t.Fatal("docs/deploy.md has no configuration to copy")
 	}
-	readBy := map[string]string{}
-	literal := regexp.MustCompile(`"((?:SWITCHBOARD|SESSION|STATE|EVENTS|AUDIT|ATHENA)_[A-Z_]+)"`)
-	for _, dir := range []string{"internal/config", "functions/route", "functions/admin"} {
-		entries, err := os.ReadDir(root + dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
-				continue
+	digests := strings.NewReplacer("<digest of the client key>", strings.Repeat("1a", 32), "<digest of the admin key>", strings.Repeat("2b", 32))
+	written := filepath.Join(dir, "switchboard.yaml")
+	if err := os.WriteFile(written, []byte(digests.Replace(sample[1])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, function := range map[string]config.Function{"RouteFunction": config.Route, "AdminFunction": config.Admin} {
+		for _, path := range []string{written, root + "config.example.yaml"} {
+			for _, given := range [][]string{nil, everything(), {"AuthType=AWS_IAM"}} {
+				variables := environment(t, name, given...)
+				cfg, err := config.Load(config.Source{
+					Path: path, Function: function,
+					Getenv: func(variable string) string {
+						switch value := variables[variable]; {
+						case value != nil: // a name in place of ${Resource}
+							return strings.Trim(fmt.Sprint(value), "${}")
+						case strings.HasSuffix(variable, "_API_KEY"):
+							return "k-" + variable
+						case variable == "AWS_LAMBDA_FUNCTION_NAME":
+							return name
+						}
+						return ""
+					},
+					Secrets: func(ref string) (string, error) { return "secret of " + ref, nil },
+				})
+				if err != nil {
+					t.Errorf("%s on %s with %v: %v", name, path, given, err)
+					continue
+				}
+				want := config.AWS{SessionTable: "SessionTable", StateTable: "StateTable", EventsStream: "EventsStream", URLAuthType: fmt.Sprint(variables["URL_AUTH_TYPE"])}
+				if function == config.Admin {
+					want = config.AWS{SessionTable: "SessionTable", StateTable: "StateTable", EventsBucket: "EventsBucket", AuditEngine: fmt.Sprint(variables["AUDIT_ENGINE"])}
+					if want.AuditEngine == config.AuditAthena {
+						want.AthenaDatabase, want.AthenaWorkgroup = "EventsDatabase", "EventsWorkgroup"
+					}
+				}
+				if diff := cmp.Diff(want, cfg.AWS); diff != "" {
+					t.Errorf("%s on %s with %v (-want +got):\n%s", name, path, given, diff)
+				}
 			}
-			for _, found := range literal.FindAllStringSubmatch(read(t, dir+"/"+entry.Name()), -1) {
-				readBy[found[1]] = dir
-			}
-		}
-	}
-	for name := range set {
-		if readBy[name] == "" {
-			t.Errorf("template.yaml sets %s, which internal/config and the functions do not read", name)
-		}
-	}
-	for name, dir := range readBy {
-		if !set[name] && elsewhere()[name] == "" {
-			t.Errorf("%s reads %s, which template.yaml does not set", dir, name)
-		}
-	}
-	for name := range elsewhere() {
-		if readBy[name] == "" || set[name] {
-			t.Errorf("%s is said to be read and set elsewhere; that is no longer true", name)
 		}
 	}
 }
@@ -111,9 +133,22 @@ func TestTemplateAndCodeNameTheSameVariables(t *testing.T) {
 func TestSSEC03NoSecretInTheTemplate(t *testing.T) {
 	for function := range functions() {
 		for name := range environment(t, function, everything()...) {
-			if regexp.MustCompile(`KEY|SECRET|TOKEN|PASSWORD`).MatchString(name) {
+			// AdminKey's is the name of a secret, which its pattern enforces.
+			if regexp.MustCompile(`KEY|SECRET|TOKEN|PASSWORD`).MatchString(name) && name != "SWITCHBOARD_ADMIN_KEY" {
 				t.Errorf("%s has the variable %s", function, name)
 			}
+		}
+		if got := environment(t, function)["SWITCHBOARD_ADMIN_KEY"]; got != nil {
+			t.Errorf("%s has SWITCHBOARD_ADMIN_KEY %v without being asked", function, got)
+		}
+	}
+	pattern := regexp.MustCompile("^(?:" + fmt.Sprint(at(deploy(t).parameters["AdminKey"], "AllowedPattern")) + ")$")
+	for text, want := range map[string]bool{
+		"": true, "ssm:/switchboard/admin": true, "secretsmanager:switchboard/keys#admin": true,
+		"ssm:": false, "secretsmanager:": false, "ak-0123456789abcdef": false, "a ssm:/x": false, "env:KEY": false,
+	} {
+		if got := pattern.MatchString(text); got != want {
+			t.Errorf("AdminKey may be %q: %v, want %v", text, got, want)
 		}
 	}
 	text := read(t, "template.yaml")
@@ -136,15 +171,22 @@ func TestManualDescribesParametersAndOutputs(t *testing.T) {
 			t.Errorf("docs/deploy.md has no line %s", row)
 		}
 	}
-	for _, found := range regexp.MustCompile("(?m)^\\| `([A-Z][A-Za-z]+)` \\|").FindAllStringSubmatch(manual, -1) {
-		_, parameter := s.parameters[found[1]]
-		_, output := s.outputs[found[1]]
+	described := map[string]bool{}
+	// One line may describe several: | `A`, `B` | … |
+	for _, cell := range regexp.MustCompile("(?m)^\\| (`[A-Z][A-Za-z]+`(?:, `[A-Z][A-Za-z]+`)*) \\|").FindAllStringSubmatch(manual, -1) {
+		for name := range strings.SplitSeq(cell[1], ", ") {
+			described[strings.Trim(name, "`")] = true
+		}
+	}
+	for name := range described {
+		_, parameter := s.parameters[name]
+		_, output := s.outputs[name]
 		if !parameter && !output {
-			t.Errorf("docs/deploy.md describes %s, which template.yaml does not have", found[1])
+			t.Errorf("docs/deploy.md describes %s, which template.yaml does not have", name)
 		}
 	}
 	for name := range s.outputs {
-		if !strings.Contains(manual, "| `"+name+"` |") {
+		if !described[name] {
 			t.Errorf("docs/deploy.md does not describe the output %s", name)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func everything() []string {
 	return []string{
 		"AuditEngine=athena", "SecretsKeyArn=arn:aws:kms:region:account:key/k", "AlarmTopicArn=arn:aws:sns:region:account:t",
-		"LogLevel=debug", "CorsAllowOrigins=https://app.example", "ReservedConcurrency=5", "AdminReservedConcurrency=1",
+		"LogLevel=debug", "AdminKey=ssm:/switchboard/admin", "CorsAllowOrigins=https://app.example", "ReservedConcurrency=5", "AdminReservedConcurrency=1",
 	}
 }
 
