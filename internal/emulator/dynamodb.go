@@ -22,6 +22,7 @@ import (
 //   - keys that are empty or over 2,048 (hash) and 1,024 (range) bytes, items over 400 KB, keys
 //     that a BatchGetItem names twice, and update actions on one path are refused,
 //   - update actions that read what another action sets are refused, see scanUpdate,
+//   - a condition that compares two types is false, see falseWhereTypesDiffer,
 //   - DescribeTable says ACTIVE, which waiters wait for,
 //   - TimeToLive can be set and read; nothing is ever deleted by it.
 //
@@ -89,6 +90,7 @@ type request struct {
 	TableName                           string
 	Key, Item                           item
 	UpdateExpression                    string
+	ConditionExpression                 string
 	ExpressionAttributeNames            map[string]string
 	RequestItems                        map[string]json.RawMessage
 	ReturnValues                        string
@@ -283,7 +285,7 @@ func (d *dynamo) write(t *table, operation string, in request, body []byte) *rep
 		}
 		old = d.get(in.TableName, key)
 	}
-	answer := d.call(operation, body)
+	answer := d.falseWhereTypesDiffer(d.call(operation, body), t, in)
 	switch {
 	case answer.status == http.StatusOK && wantsOld && old != nil:
 		return accept(map[string]any{"Attributes": old})
@@ -295,7 +297,7 @@ func (d *dynamo) write(t *table, operation string, in request, body []byte) *rep
 			Message string `json:"message"`
 			Item    item   `json:",omitempty"`
 		}
-		if json.Unmarshal(answer.body.Bytes(), &failed) == nil && failed.Type == "ConditionalCheckFailedException" {
+		if json.Unmarshal(answer.body.Bytes(), &failed) == nil && failed.Type == conditionFailed {
 			failed.Item = old
 			return withStatus(answer.status, failed)
 		}

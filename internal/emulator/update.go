@@ -130,7 +130,7 @@ func (d *dynamo) update(t *table, in request, body []byte) *reply {
 	if refused != nil {
 		return refuse(*refused)
 	}
-	answer := d.call("UpdateItem", body)
+	answer := d.falseWhereTypesDiffer(d.call("UpdateItem", body), t, in)
 	if answer.status != http.StatusOK || len(scanned.removed) == 0 {
 		return answer
 	}
