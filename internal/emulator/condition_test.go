@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +20,13 @@ func TestSDB04ConditionOnARowOfTheWrongShape(t *testing.T) {
 		{"count1 = :v", n(1), true},
 		{"count1 < :v", n(1), true},
 		{"count1 >= :v", n(1), true},
+		{"count1 <> :v", n(1), false},
+		{"count1<>:v AND NOT count1<:v", n(1), false},
+		{"count1 < :v OR provider = provider", n(1), false},
+		{"(attribute_not_exists(count1) OR count1<=:v) AND attribute_exists(provider)", n(1), true},
+		{"count1 = :v OR attribute_type(count1, :v)", s("N"), true},
+		{"#c = :v OR size(#c) = :v", n(1), false},
+		{":v > #c", n(1), true},
 		{"count1 = :v", s("x"), false},
 		{"flag1 = :v", s("x"), true},
 		{"flag1 < :v", n(1), true},
@@ -38,10 +46,13 @@ func TestSDB04ConditionOnARowOfTheWrongShape(t *testing.T) {
 			ExpressionAttributeValues:           map[string]types.AttributeValue{":v": tt.value},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}
+		if strings.Contains(tt.condition, "#c") {
+			in.ExpressionAttributeNames = map[string]string{"#c": "count1"}
+		}
 		_, updated := a.dynamo.UpdateItem(t.Context(), in)
 		_, put := a.dynamo.PutItem(t.Context(), &dynamodb.PutItemInput{
 			TableName: in.TableName, Item: map[string]types.AttributeValue{"session_id": s("s1"), "model_name": s("m")},
-			ConditionExpression: in.ConditionExpression, ExpressionAttributeValues: in.ExpressionAttributeValues,
+			ConditionExpression: in.ConditionExpression, ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
 			ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
 		})
 		for operation, err := range map[string]error{"UpdateItem": updated, "PutItem": put} {

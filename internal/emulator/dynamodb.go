@@ -22,7 +22,7 @@ import (
 //   - keys that are empty or over 2,048 (hash) and 1,024 (range) bytes, items over 400 KB, keys
 //     that a BatchGetItem names twice, and update actions on one path are refused,
 //   - update actions that read what another action sets are refused, see scanUpdate,
-//   - a condition that compares two types is false, see falseWhereTypesDiffer,
+//   - a condition that compares two types is false, see evaluate,
 //   - DescribeTable says ACTIVE, which waiters wait for,
 //   - TimeToLive can be set and read; nothing is ever deleted by it.
 //
@@ -92,6 +92,7 @@ type request struct {
 	UpdateExpression                    string
 	ConditionExpression                 string
 	ExpressionAttributeNames            map[string]string
+	ExpressionAttributeValues           map[string]json.RawMessage
 	RequestItems                        map[string]json.RawMessage
 	ReturnValues                        string
 	ReturnValuesOnConditionCheckFailure string
@@ -285,7 +286,7 @@ func (d *dynamo) write(t *table, operation string, in request, body []byte) *rep
 		}
 		old = d.get(in.TableName, key)
 	}
-	answer := d.falseWhereTypesDiffer(d.call(operation, body), t, in)
+	answer := d.evaluate(operation, t, in, body)
 	switch {
 	case answer.status == http.StatusOK && wantsOld && old != nil:
 		return accept(map[string]any{"Attributes": old})

@@ -19,7 +19,7 @@ func scanUpdate(expression string, aliases map[string]string) (updating, *apiErr
 	var out updating
 	var paths []string
 	clause, left := "", true // left: the next name is the path of an action
-	tokens := updateTokens(expression)
+	tokens := expressionTokens(expression)
 	for i, token := range tokens {
 		switch keyword := strings.ToUpper(token); {
 		case keyword == "SET" || keyword == "ADD" || keyword == "DELETE" || keyword == "REMOVE":
@@ -51,8 +51,8 @@ func scanUpdate(expression string, aliases map[string]string) (updating, *apiErr
 	return out, nil
 }
 
-// updateTokens cuts an expression into names, values and single marks.
-func updateTokens(expression string) (tokens []string) {
+// expressionTokens cuts an expression into names, values and marks, which may be two long.
+func expressionTokens(expression string) (tokens []string) {
 	start := -1
 	flush := func(end int) {
 		if start >= 0 {
@@ -60,13 +60,18 @@ func updateTokens(expression string) (tokens []string) {
 			start = -1
 		}
 	}
-	for i, c := range expression {
-		switch {
-		case strings.ContainsRune(" \t\r\n", c):
+	for i := 0; i < len(expression); i++ {
+		switch c := expression[i]; {
+		case strings.IndexByte(" \t\r\n", c) >= 0:
 			flush(i)
-		case strings.ContainsRune("=,()+-", c):
+		case strings.IndexByte("=,()+-<>", c) >= 0:
 			flush(i)
-			tokens = append(tokens, string(c))
+			mark := expression[i : i+1]
+			if two := expression[i:min(i+2, len(expression))]; two == "<=" || two == ">=" || two == "<>" {
+				mark = two
+				i++
+			}
+			tokens = append(tokens, mark)
 		case start < 0:
 			start = i
 		}
@@ -90,7 +95,7 @@ func inParentheses(tokens []string) bool {
 
 // isName tells attribute paths from values and marks.
 func isName(token string) bool {
-	return !strings.HasPrefix(token, ":") && !strings.ContainsAny(token, "=,()+-")
+	return !strings.HasPrefix(token, ":") && !strings.ContainsAny(token, "=,()+-<>")
 }
 
 func resolvePath(path string, aliases map[string]string) string {
@@ -130,7 +135,7 @@ func (d *dynamo) update(t *table, in request, body []byte) *reply {
 	if refused != nil {
 		return refuse(*refused)
 	}
-	answer := d.falseWhereTypesDiffer(d.call("UpdateItem", body), t, in)
+	answer := d.evaluate("UpdateItem", t, in, body)
 	if answer.status != http.StatusOK || len(scanned.removed) == 0 {
 		return answer
 	}
