@@ -321,7 +321,7 @@ func (d *deployed) testAdmin(t *testing.T) {
 func (d *deployed) testUpdate(t *testing.T) {
 	before := d.outputs
 	served := d.ok(t, request{session: "s1"}).provider()
-	d.deploy(t, "MemorySize=768", "LogLevel=debug", "AuditEngine=athena", "ReservedConcurrency=20", "CorsAllowOrigins=https://app.example")
+	d.deploy(t, "MemorySize=768", "LogLevel=debug", "AuditEngine=athena", "ReservedConcurrency=20", "CorsAllowOrigins=https://app.example", "AdminKey=ssm:"+adminName)
 	if diff := cmp.Diff(before, d.outputs); diff != "" {
 		t.Errorf("the update changed outputs (-before +after):\n%s", diff)
 	}
@@ -342,8 +342,16 @@ func (d *deployed) testUpdate(t *testing.T) {
 	if got := at(table, "Table", "Parameters", "projection.enabled"); got != "true" {
 		t.Errorf("the Glue table has projection.enabled %v", got)
 	}
-	if got := d.do(t, request{output: "AdminUrl", method: "GET", path: "/admin/providers", key: adminKey}); got.status != 200 {
-		t.Errorf("admin with Athena: %d %s", got.status, got.body)
+	for key, want := range map[string]int{adminKey: 401, nextAdmin: 200} {
+		if got := d.do(t, request{output: "AdminUrl", method: "GET", path: "/admin/providers", key: key}); got.status != want {
+			t.Errorf("admin with Athena and another key: %d %s, want %d", got.status, got.body, want)
+		}
+	}
+	if got := d.ok(t, request{session: "s1", origin: "https://app.example"}).header.Values("Access-Control-Allow-Origin"); len(got) != 1 || got[0] != "https://app.example" {
+		t.Errorf("Access-Control-Allow-Origin is %q, want the origin once", got)
+	}
+	if got := d.ok(t, request{session: "s1", origin: "https://other.example"}).header.Values("Access-Control-Allow-Origin"); len(got) != 0 {
+		t.Errorf("another origin: Access-Control-Allow-Origin is %q, want none", got)
 	}
 }
 

@@ -24,11 +24,13 @@ import (
 const (
 	clientKey   = "ck-deploy-0123456789abcdef0123456789abcdef"
 	adminKey    = "ak-deploy-fedcba9876543210fedcba9876543210"
+	nextAdmin   = "ak-deploy-0f1e2d3c4b5a69780f1e2d3c4b5a6978" // a parameter; comes before the digest
 	userPath    = "/team/deploy"
 	firstKey    = "sk-deploy-first-AAAABBBBCCCC"
 	secondKey   = "sk-deploy-second-DDDDEEEEFFFF"
 	configName  = "/switchboard/deploy/config"
 	openaiName  = "/switchboard/deploy/openai"
+	adminName   = "/switchboard/deploy/admin"
 	secretName  = "switchboard/deploy"
 	stackName   = "switchboard-deploy"
 	secretField = "anthropic"
@@ -120,7 +122,7 @@ providers:
 virtual_models:
   - {source: spread, strategy: round_robin, targets: [{model: a/m-oai}, {model: b/m-oai}]}
 `, digest(clientKey), userPath, digest(adminKey), a.address, openaiName, b.address, secretName, secretField)
-	for name, value := range map[string]string{configName: configuration, openaiName: firstKey} {
+	for name, value := range map[string]string{configName: configuration, openaiName: firstKey, adminName: nextAdmin} {
 		m.call(t, "ssm", "AmazonSSM.PutParameter", map[string]any{"Name": name, "Value": value, "Type": "SecureString", "Overwrite": true})
 	}
 	m.call(t, "secretsmanager", "secretsmanager.CreateSecret", map[string]any{
@@ -184,6 +186,7 @@ type request struct {
 	session string
 	model   string // default spread
 	stream  bool
+	origin  string
 	signed  bool // by an identity of the account
 }
 
@@ -222,6 +225,9 @@ func (d *deployed) do(t *testing.T, r request) answer {
 	req.Header.Set("Content-Type", "application/json")
 	if r.session != "" {
 		req.Header.Set("X-Session-Id", r.session)
+	}
+	if r.origin != "" {
+		req.Header.Set("Origin", r.origin)
 	}
 	if r.apiKey != "" {
 		req.Header.Set("X-Api-Key", r.apiKey)
@@ -277,7 +283,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 // noKeys fails when any key is in a text.
 func noKeys(t *testing.T, where, text string) {
 	t.Helper()
-	for _, key := range []string{clientKey, adminKey, firstKey, secondKey} {
+	for _, key := range []string{clientKey, adminKey, nextAdmin, firstKey, secondKey} {
 		if strings.Contains(text, key) {
 			t.Errorf("%s holds the key %.12s…", where, key)
 		}

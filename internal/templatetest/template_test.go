@@ -161,7 +161,7 @@ func (s stack) decide(t *testing.T, value any) any {
 	case []any:
 		list := []any{}
 		for _, item := range v {
-			if decided := s.decide(t, item); decided != (any)(noValue{}) {
+			if decided := s.decide(t, item); decided != any(noValue{}) {
 				list = append(list, decided)
 			}
 		}
@@ -176,7 +176,7 @@ func (s stack) decide(t *testing.T, value any) any {
 		}
 		m := map[string]any{}
 		for key, item := range v {
-			if decided := s.decide(t, item); decided != (any)(noValue{}) {
+			if decided := s.decide(t, item); decided != any(noValue{}) {
 				m[key] = decided
 			}
 		}
