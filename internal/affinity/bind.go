@@ -167,12 +167,12 @@ func (b *Binding) Release(ctx context.Context) {
 	b.pin, b.claimed, b.state = nil, false, StateNone
 }
 
-// AddUsage books a finished request on the pin.
-func (b *Binding) AddUsage(ctx context.Context, usage Usage, now time.Time) {
+// AddUsage books a finished request on the pin. The store may take until limit is over.
+func (b *Binding) AddUsage(ctx context.Context, usage Usage, now time.Time, limit time.Duration) {
 	if b.binder == nil || b.pin == nil {
 		return
 	}
-	ctx, release := budget.With(context.WithoutCancel(ctx), b.binder.Budget)
+	ctx, release := budget.With(context.WithoutCancel(ctx), limit)
 	defer release()
 	if err := b.binder.Store.AddUsage(ctx, b.ref, usage, now, b.binder.Idle); err != nil {
 		b.fault(err)

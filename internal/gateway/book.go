@@ -30,8 +30,22 @@ func (x *exchange) book(ctx context.Context) {
 	delta := x.account(usage)
 	// Also when the pin points elsewhere: the row's totals are the session's, and one whose
 	// request lost a race, or went home to its previous response, is in use.
-	x.binding.AddUsage(ctx, delta, time.Now())
+	now := time.Now()
+	x.binding.AddUsage(ctx, delta, now, x.countBudget(ctx, now))
 	x.remember(ctx, x.answer.ResponseID())
+}
+
+// countBudget is how long the store may take to count: longer where no client waits for it
+// any more, and at most half of what is left, as the event needs the rest.
+func (x *exchange) countBudget(ctx context.Context, now time.Time) time.Duration {
+	limit := storeBudget
+	if x.ended {
+		limit = tailBudget
+	}
+	if deadline, limited := ctx.Deadline(); limited {
+		limit = min(limit, deadline.Sub(now)/2)
+	}
+	return limit
 }
 
 // account puts usage and its price into the event. What is unknown stays nil.

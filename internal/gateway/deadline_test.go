@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"switchboard/internal/affinity"
 	"switchboard/internal/record"
 	"switchboard/internal/upstreamtest"
 )
@@ -155,6 +156,67 @@ func TestSLAM07AnswerNobodyTook(t *testing.T) {
 			if tt.outcome == record.OutcomeCancelled && (e.Attempts[0].Error != "" || e.InputTokens == nil || !strings.Contains(r.log.String(), "nobody took it")) {
 				t.Errorf("event = %+v, want the tokens of a good attempt, and the cause in the log", e)
 			}
+		})
+	}
+}
+
+// slowCounter is a store that takes its time to count.
+type slowCounter struct {
+	affinity.Store
+	takes time.Duration
+}
+
+func (s slowCounter) AddUsage(ctx context.Context, ref affinity.Ref, usage affinity.Usage, now time.Time, idle time.Duration) error {
+	select {
+	case <-time.After(s.takes):
+		return s.Store.AddUsage(ctx, ref, usage, now, idle)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// S-DB-04 c after the answer: where the client does not wait for it, a slow store may take
+// longer to count what the request used, though never what the event needs.
+func TestSDB04SlowCounters(t *testing.T) {
+	tests := []struct {
+		name  string
+		tail  bool // the carrier ends the answer first
+		takes time.Duration
+		limit time.Duration // of the function
+		took  time.Duration
+		kept  int64 // requests on the row
+	}{
+		{"slow in the tail", true, time.Second, time.Minute, time.Second, 1},
+		{"too slow in the tail", true, time.Hour, time.Minute, 2 * time.Second, 0},
+		{"near the kill", true, time.Hour, 2 * time.Second, 750 * time.Millisecond, 0},
+		{"nothing is left", true, time.Hour, 600 * time.Millisecond, 50 * time.Millisecond, 0},
+		{"the client waits", false, time.Second, time.Minute, 250 * time.Millisecond, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, rigYAML(t))
+				r.restart(t, withStore(slowCounter{r.store, tt.takes}))
+				r.network.Set("A", upstreamtest.Always(upstreamtest.Stream(chunk1, finish)))
+				began := time.Now()
+				ctx, cancel := context.WithDeadline(context.Background(), began.Add(tt.limit))
+				defer cancel()
+				a := &answer{header: http.Header{}}
+				var w http.ResponseWriter = a
+				if tt.tail {
+					w = &finishing{answer: a}
+				}
+				r.gateway.ServeHTTP(w, post("/v1/chat/completions", streamBody, "X-Session-Id: s1").WithContext(ctx))
+				if took := time.Since(began); took != tt.took {
+					t.Errorf("handler returned after %v, want %v", took, tt.took)
+				}
+				if row, _ := r.row("s1", "m-oai"); row.Requests != tt.kept {
+					t.Errorf("total_requests = %d, want %d", row.Requests, tt.kept)
+				}
+				if e := r.last(t); e.Outcome != record.OutcomeOK {
+					t.Errorf("outcome %q, want ok", e.Outcome)
+				}
+			})
 		})
 	}
 }

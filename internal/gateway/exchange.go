@@ -39,6 +39,7 @@ type exchange struct {
 	served    route.Attempt
 	streaming bool
 	abort     bool
+	ended     bool // the client has had the whole answer, and waits for nothing
 
 	remembered string         // the response whose alias is written
 	sharing    sync.WaitGroup // what carries health to the other instances
@@ -78,11 +79,12 @@ func (h *head) Flush() {
 
 // end tells the carrier that the answer is whole, where it can: the client then does not
 // wait for what the request leaves behind. An error says that nobody took the answer.
-func (h *head) end() error {
-	if f, ok := h.ResponseWriter.(interface{ FinishResponse() error }); ok {
-		return f.FinishResponse()
+func (h *head) end() (ended bool, err error) {
+	f, ok := h.ResponseWriter.(interface{ FinishResponse() error })
+	if !ok {
+		return false, nil
 	}
-	return nil
+	return true, f.FinishResponse()
 }
 
 // decode reads the body once and finds the routing fields.

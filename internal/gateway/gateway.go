@@ -40,8 +40,12 @@ type Options struct {
 	Logger      *slog.Logger
 }
 
-// storeBudget is how long one store call may keep a request waiting (DESIGN 6).
-const storeBudget = 250 * time.Millisecond
+const (
+	// storeBudget is how long one store call may keep a request waiting (DESIGN 6).
+	storeBudget = 250 * time.Millisecond
+	// tailBudget is the same when its client has had the whole answer.
+	tailBudget = 2 * time.Second
+)
 
 const (
 	// recordBudget is how long a request waits to hand over its event.
@@ -165,7 +169,9 @@ func (x *exchange) run(ctx context.Context, r *http.Request) *wire.Error {
 // end tells the carrier that the answer is whole. A carrier that cannot see its client leave
 // may learn only now that nobody has the answer: that is not the provider's failure.
 func (x *exchange) end() {
-	if err := x.w.end(); err != nil && x.event.Outcome == record.OutcomeOK {
+	ended, err := x.w.end()
+	x.ended = ended
+	if err != nil && x.event.Outcome == record.OutcomeOK {
 		x.event.Outcome = record.OutcomeCancelled
 		x.cause = err.Error()
 	}
