@@ -194,9 +194,10 @@ func (d *Document) swap(data []byte, version int64, token string, expires time.T
 	e := newExpression()
 	if version == 0 {
 		e.or(e.absent(colID))
-		e.or(e.is(colExpires, "<=", "now", epochSeconds(time.Now())))
 		if known.guard != "" {
 			e.or(e.still(known.broken, known.guard))
+		} else {
+			e.or(e.is(colExpires, "<=", "now", epochSeconds(time.Now())))
 		}
 	} else {
 		e.and(e.is(colVersion, "=", "old", number(version)))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -152,6 +153,7 @@ type wire struct {
 
 	mu    sync.Mutex
 	ops   []string
+	sent  [][]byte // the requests' bodies
 	fault func(op string, n int) broken
 	drops int // how often the pooled connections were dropped
 }
@@ -172,7 +174,7 @@ func newWire() *wire {
 func (w *wire) breaks(decide func(op string, n int) broken) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ops, w.fault = nil, decide
+	w.ops, w.sent, w.fault = nil, nil, decide
 }
 
 func (w *wire) reset() { w.breaks(nil) }
@@ -193,8 +195,13 @@ func (w *wire) CloseIdleConnections() {
 
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, op, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
 	w.mu.Lock()
-	w.ops = append(w.ops, op)
+	w.ops, w.sent = append(w.ops, op), append(w.sent, body)
 	n, decide := len(w.ops), w.fault
 	w.mu.Unlock()
 	var do broken

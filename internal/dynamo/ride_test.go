@@ -1,0 +1,184 @@
+package dynamo_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"switchboard/internal/affinity"
+	"switchboard/internal/dynamo"
+)
+
+// riding is a rig whose document rides when due says so.
+func riding(t *testing.T) (r *rig, d *dynamo.Document, due *atomic.Bool) {
+	r, due = newRig(t), new(atomic.Bool)
+	due.Store(true)
+	d = r.store.Document("health")
+	r.store.Ride(d, func(time.Time) bool { return due.Load() })
+	return r, d, due
+}
+
+func TestRideReadsBothInOneCall(t *testing.T) {
+	r, d, due := riding(t)
+	want := r.serve("s", "a")
+	r.swaps(r.another().Document("health"), "one", 0)
+	r.wire.reset()
+	if got := r.look(want.Ref); got != want {
+		t.Errorf("Lookup = %+v, want %+v", got, want)
+	}
+	r.loads(d, "one", 1)
+	r.wantCalls("BatchGetItem")
+	due.Store(false)
+	r.look(want.Ref)
+	r.loads(d, "one", 1)
+	r.wantCalls("GetItem", "GetItem")
+}
+
+func TestRideOfWhatIsNotThere(t *testing.T) {
+	r, d, _ := riding(t)
+	if _, err := r.store.Lookup(t.Context(), pin("s", "").Ref, r.now); !errors.Is(err, affinity.ErrNotFound) {
+		t.Errorf("Lookup = %v, want ErrNotFound", err)
+	}
+	r.loads(d, "", 0)
+	r.wantCalls("BatchGetItem")
+}
+
+// What was read waits for its Load; further Lookups need not read it again.
+func TestRideIsTakenOnce(t *testing.T) {
+	r, d, _ := riding(t)
+	want := r.serve("s", "a")
+	r.wire.reset()
+	r.look(want.Ref)
+	r.look(want.Ref)
+	r.loads(d, "", 0)
+	r.look(want.Ref)
+	r.wantCalls("BatchGetItem", "GetItem", "BatchGetItem")
+}
+
+// The document must not be what a pin fails for: when both cannot be read together, the pin
+// is read alone.
+func TestRideThatIsRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reply func() *http.Response
+		calls []string
+	}{
+		"no table":  {func() *http.Response { return refusal(400, "ResourceNotFoundException", "x") }, []string{"BatchGetItem", "GetItem"}},
+		"no right":  {func() *http.Response { return refusal(400, "AccessDeniedException", "x") }, []string{"BatchGetItem", "GetItem"}},
+		"throttled": {func() *http.Response { return refusal(400, "ThrottlingException", "x") }, []string{"BatchGetItem", "BatchGetItem", "GetItem"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _, _ := riding(t)
+			want := r.serve("s", "a")
+			r.wire.breaks(func(op string, _ int) broken {
+				if op == "BatchGetItem" {
+					return broken{reply: tt.reply()}
+				}
+				return broken{}
+			})
+			if got := r.look(want.Ref); got != want {
+				t.Errorf("Lookup = %+v, want %+v", got, want)
+			}
+			r.wantCalls(tt.calls...)
+		})
+	}
+}
+
+// No answer at all is no answer about the pin either: there is no time for a third attempt.
+func TestRideWithoutAnAnswer(t *testing.T) {
+	r, d, _ := riding(t)
+	r.serve("s", "a")
+	r.wire.breaks(always(broken{before: syscall.ECONNRESET}))
+	if _, err := r.store.Lookup(t.Context(), pin("s", "").Ref, r.now); !errors.Is(err, dynamo.ErrUnavailable) {
+		t.Errorf("Lookup = %v, want ErrUnavailable", err)
+	}
+	r.wantCalls("BatchGetItem", "BatchGetItem")
+	r.loads(d, "", 0)
+	r.wantCalls("GetItem")
+}
+
+func TestUnprocessedKeys(t *testing.T) {
+	reply := func(body string) *http.Response {
+		resp := refusal(200, "", "")
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		return resp
+	}
+	unprocessed := func(table, key string) string { return `{"` + table + `":{"Keys":[` + key + `]}}` }
+	r, d, _ := riding(t)
+	want := r.serve("s", "a")
+	sessions := unprocessed(r.sessions, `{"session_id":{"S":"s"},"model_name":{"S":"m"}}`)
+	state := unprocessed(r.state, `{"id":{"S":"document:health"}}`)
+
+	r.wire.breaks(once(broken{reply: reply(`{"Responses":{},"UnprocessedKeys":` + sessions + `}`)}))
+	if _, err := r.store.Lookup(t.Context(), want.Ref, r.now); !errors.Is(err, dynamo.ErrThrottled) {
+		t.Errorf("Lookup with the pin unprocessed = %v, want ErrThrottled", err)
+	}
+	r.loads(d, "", 0)
+	r.wantCalls("BatchGetItem")
+
+	r.wire.breaks(once(broken{reply: reply(`{"Responses":{},"UnprocessedKeys":` + state + `}`)}))
+	if _, err := r.store.Lookup(t.Context(), want.Ref, r.now); !errors.Is(err, affinity.ErrNotFound) {
+		t.Errorf("Lookup with the document unprocessed = %v, want what was answered of the pin", err)
+	}
+	r.swaps(r.another().Document("health"), "one", 0)
+	r.loads(d, "one", 1)
+	r.wantCalls("BatchGetItem", "PutItem", "GetItem")
+}
+
+// A Load during the Lookup that brings the document waits for it.
+func TestLoadWaitsForTheRide(t *testing.T) {
+	r, d, _ := riding(t)
+	want := r.serve("s", "a")
+	r.swaps(r.another().Document("health"), "one", 0)
+	onItsWay, loading := make(chan struct{}), make(chan struct{})
+	r.wire.breaks(func(string, int) broken {
+		close(onItsWay)
+		<-loading
+		return broken{}
+	})
+	var group sync.WaitGroup
+	group.Go(func() { r.look(want.Ref) })
+	<-onItsWay
+	group.Go(func() {
+		if data, version, err := d.Load(t.Context()); err != nil || string(data) != "one" || version != 1 {
+			t.Errorf("Load = %q, %d, %v", data, version, err)
+		}
+	})
+	close(loading)
+	group.Wait()
+	if calls := r.wire.calls(); len(calls) != 1 {
+		t.Errorf("calls = %v, want one for both", calls)
+	}
+}
+
+// Many Lookups at once: one brings the document, and every pin is right.
+func TestRideUnderContention(t *testing.T) {
+	r, d, _ := riding(t)
+	want := r.serve("s", "a")
+	r.swaps(r.another().Document("health"), "one", 0)
+	r.wire.reset()
+	var group sync.WaitGroup
+	for range 100 {
+		group.Go(func() {
+			if got, err := r.store.Lookup(t.Context(), want.Ref, r.now); err != nil || got != want {
+				t.Errorf("Lookup = %+v, %v, want %+v", got, err, want)
+			}
+		})
+	}
+	group.Wait()
+	r.loads(d, "one", 1)
+	batches := 0
+	for _, op := range r.wire.calls() {
+		if op == "BatchGetItem" {
+			batches++
+		}
+	}
+	if calls := r.wire.calls(); len(calls) != 100 || batches != 1 {
+		t.Errorf("%d calls, %d of them for both, want 100 and 1", len(calls), batches)
+	}
+}
