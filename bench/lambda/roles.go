@@ -22,15 +22,18 @@ import (
 const envRole = "BENCH_ROLE"
 
 // answerText is what every function of the comparison answers, about 1 KB.
-var answerText = `{"id":"chatcmpl-1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
-	strings.Repeat("words ", 140) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":140,"total_tokens":150}}`
+func answerText() string {
+	return `{"id":"chatcmpl-1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
+		strings.Repeat("words ", 140) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":140,"total_tokens":150}}`
+}
 
 // play runs the program as a function.
 func play(ctx context.Context, role string) error {
+	text := answerText()
 	bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // it is in memory
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, answerText) //nolint:errcheck // the benchmark sees what is missing
+		io.WriteString(w, text) //nolint:errcheck // the benchmark sees what is missing
 	})
 	serve := func(handler http.Handler) error {
 		return carrier.Serve(ctx, handler, carrier.Options{Getenv: os.Getenv, Logger: slog.New(slog.DiscardHandler)})
@@ -72,20 +75,20 @@ func instantGateway() (*gateway.Gateway, error) {
 	}
 	store := &mem.Store{}
 	o.Store, o.Aliases, o.Recorder, o.Board = store, store, forgetful{}, health.NewBoard(cfg.Degrade)
-	o.Transport = instantProvider{}
+	o.Transport = instantProvider{answerText()}
 	return gateway.New(o), nil
 }
 
 // instantProvider answers without a network.
-type instantProvider struct{}
+type instantProvider struct{ text string }
 
 // RoundTrip implements http.RoundTripper.
-func (instantProvider) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p instantProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(answerText)),
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answerText)),
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(p.text)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(p.text)),
 	}, r.Body.Close()
 }

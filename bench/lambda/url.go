@@ -32,10 +32,11 @@ func seed(cloud *emulator.Cloud) error {
 // sockets and stores, against asking the provider directly; and what a request that follows
 // its pin costs in calls and memory.
 func (b *bench) functionURL(ctx context.Context) (bars []bar, err error) {
+	text := answerText()
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // the client is ours
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, answerText) //nolint:errcheck // the client is ours
+		io.WriteString(w, text) //nolint:errcheck // the client is ours
 	}))
 	defer provider.Close()
 	cloud, aws, err := account()
@@ -66,6 +67,9 @@ func (b *bench) functionURL(ctx context.Context) (bars []bar, err error) {
 		}
 		one.name = "local Function URL, added to first byte, " + size.name
 		bars = append(bars, one)
+	}
+	for f.Stats().Environments[0].State == functionurl.Busy {
+		time.Sleep(time.Millisecond) // the tail of the last request
 	}
 	calls, err := b.countCalls(cloud, front.URL)
 	if err != nil {
@@ -140,6 +144,7 @@ func (b *bench) countCalls(cloud *emulator.Cloud, front string) ([]bar, error) {
 		}
 		time.Sleep(30 * time.Millisecond)
 	}
+	time.Sleep(100 * time.Millisecond) // the tail of the last one
 	var dynamo, firehose int
 	for name, count := range cloud.Calls() {
 		switch {
