@@ -46,6 +46,7 @@ func table() map[string]row {
 		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
 		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
 
+		"audit": {domain, "record", "", "questions over events; who stores them is another matter"},
 		"admin": {domain, "auth health provider wire", "", "it reads what the data plane leaves and never serves a completion"},
 
 		"config": {edge, "auth gateway health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
