@@ -24,7 +24,7 @@ type account struct {
 	s3       *s3.Client
 }
 
-func newAccount(t *testing.T, o Options) account {
+func newAccount(t testing.TB, o Options) account {
 	t.Helper()
 	cloud := New(o)
 	server := httptest.NewServer(cloud)
