@@ -14,9 +14,9 @@ import (
 
 // Bad input is a clear error in the caller's shape, leaves an event, and leaves the process
 // alive.
-func TestBadInput(t *testing.T) {
-	s := newStack(t)
-	board := s.board()
+func TestBadInput(t *testing.T) { onEachTarget(t, badInput) }
+
+func badInput(t *testing.T, s *stack, board gateway, on target) {
 	const chat, responses, messages, embeddings = "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"
 	shapes := map[string]string{chat: "openai", responses: "openai", embeddings: "openai", messages: "anthropic"}
 	events := 0
@@ -37,7 +37,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown model", `{"model":"m-nope"}`, "", 404},
 		{"wrong key", `{"model":"m-oai"}`, clientKey + "x", 401},
 		{"key in capitals", `{"model":"m-oai"}`, strings.ToUpper(clientKey), 401},
-		{"too large", `{"model":"m-oai","x":"` + strings.Repeat("x", 33<<20) + `"}`, "", 413},
+		{"too large", `{"model":"m-oai","x":"` + strings.Repeat("x", on.tooLarge[0]) + `"}`, "", 413},
 	} {
 		for path, shape := range shapes {
 			t.Run(tt.name+" "+path, func(t *testing.T) {
@@ -50,9 +50,9 @@ func TestBadInput(t *testing.T) {
 			events++
 		}
 	}
-	eventually(t, "an event of every refusal", func() bool { return len(s.rows(`SELECT * FROM routing_events`)) == events })
-	if n := len(s.rows(`SELECT * FROM routing_events WHERE outcome <> 'refused'`)); n != 0 {
-		t.Errorf("%d events have another outcome than refused", n)
+	eventually(t, "an event of every refusal", func() bool { return len(s.kept.events()) == events })
+	if n := count(s.kept.events(), "outcome", "refused"); n != events {
+		t.Errorf("%d events say refused, want all %d", n, events)
 	}
 	for _, u := range s.upstreams() {
 		if n := len(u.requests()); n != 0 {
@@ -63,9 +63,9 @@ func TestBadInput(t *testing.T) {
 }
 
 // The probes of clients, and what is not there.
-func TestPathsAndMethods(t *testing.T) {
-	s := newStack(t)
-	board := s.board()
+func TestPathsAndMethods(t *testing.T) { onEachTarget(t, pathsAndMethods) }
+
+func pathsAndMethods(t *testing.T, s *stack, board gateway, _ target) {
 	for _, tt := range []struct {
 		method, path string
 		status       int
@@ -81,7 +81,7 @@ func TestPathsAndMethods(t *testing.T) {
 		{"POST", "/v1/models", 405, "GET, HEAD"},
 		{"GET", "/v1/models", 401, ""},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+board.address+tt.path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, board.url()+tt.path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestPathsAndMethods(t *testing.T) {
 			t.Errorf("%s %s: Content-Type %q, want JSON", tt.method, tt.path, kind)
 		}
 	}
-	if n := len(s.rows(`SELECT * FROM routing_events`)); n != 0 {
+	if n := len(s.kept.events()); n != 0 {
 		t.Errorf("%d events of probes, want none", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // request is what the raw client sends; the zero value is a plain chat without a session.
 type request struct {
-	board   *process
+	board   gateway
 	path    string // default /v1/chat/completions
 	session string
 	model   string // default spread
@@ -39,7 +39,7 @@ func (r request) open(t *testing.T) (*http.Response, error) {
 	if r.body == "" {
 		r.body = fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"hi"}]}`, r.model, r.stream)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.board.address+r.path, strings.NewReader(r.body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.board.url()+r.path, strings.NewReader(r.body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,9 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"zombiezen.com/go/sqlite"
@@ -37,12 +40,33 @@ func (s *stack) rows(query string, args ...any) []row {
 	return list
 }
 
+// database is the ledger of one machine.
+type database struct{ *stack }
+
+func (d database) events() []row { return d.rows(`SELECT * FROM routing_events ORDER BY event_id`) }
+func (d database) pins() []row   { return d.rows(`SELECT * FROM session_affinity`) }
+
+func (d database) texts() map[string]string {
+	left := map[string]string{}
+	for _, p := range d.boards {
+		left["log of "+p.address] = p.log.String()
+	}
+	files, _ := filepath.Glob(d.path("sessions.db*"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			left[file] = string(text)
+		}
+	}
+	return left
+}
+
 // thread returns the events of a session, oldest first, once there are want of them.
 func (s *stack) thread(session string, want int) []row {
 	s.t.Helper()
 	var list []row
 	eventually(s.t, "events of "+session, func() bool {
-		list = s.rows(`SELECT * FROM routing_events WHERE session_id = ? ORDER BY event_id`, session)
+		list = where(s.kept.events(), "session_id", session)
 		return len(list) >= want
 	})
 	if len(list) != want {
@@ -51,25 +75,30 @@ func (s *stack) thread(session string, want int) []row {
 	return list
 }
 
+// pins are those of a session, one for each model it asked for.
+func (s *stack) pins(session string) []row {
+	s.t.Helper()
+	return where(s.kept.pins(), "client_session_id", session)
+}
+
 // pin returns the one pin of a session.
 func (s *stack) pin(session string) row {
 	s.t.Helper()
-	list := s.rows(`SELECT * FROM session_affinity WHERE client_session_id = ?`, session)
+	list := s.pins(session)
 	if len(list) != 1 {
 		s.t.Fatalf("%d pins of session %s, want 1: %v", len(list), session, list)
 	}
 	return list[0]
 }
 
+// where leaves the rows that have a value.
+func where(list []row, column, value string) []row {
+	return slices.DeleteFunc(list, func(r row) bool { return r[column] != value })
+}
+
 // count is how many rows have a value.
 func count(list []row, column, value string) int {
-	n := 0
-	for _, r := range list {
-		if r[column] == value {
-			n++
-		}
-	}
-	return n
+	return len(where(slices.Clone(list), column, value))
 }
 
 // distinct is how many values a column has.

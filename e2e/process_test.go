@@ -80,7 +80,7 @@ func TestKillBeforeFirstOutput(t *testing.T) {
 		}
 	}()
 	eventually(t, "the claim", func() bool {
-		return len(s.rows(`SELECT * FROM session_affinity WHERE client_session_id = 'claimed'`)) == 1
+		return len(s.pins("claimed")) == 1
 	})
 	first.signal(syscall.SIGKILL)
 	for _, u := range s.upstreams() {
@@ -145,9 +145,9 @@ func TestFirstBurstOverProcesses(t *testing.T) {
 }
 
 // One dead key among two is left; the session moves to the other and stays there.
-func TestDeadKeyMovesTheSession(t *testing.T) {
-	s := newStack(t)
-	board := s.board()
+func TestDeadKeyMovesTheSession(t *testing.T) { onEachTarget(t, deadKeyMovesTheSession) }
+
+func deadKeyMovesTheSession(t *testing.T, s *stack, board gateway, _ target) {
 	ask := request{board: board, path: "/v1/messages", session: "keys", body: `{"model":"m-ant","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`}
 	ask.ok(t)
 	before := s.thread("keys", 1)[0]["key_id"]
@@ -192,7 +192,7 @@ func TestGracefulStop(t *testing.T) {
 	if code := board.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d, want 0\n%s", code, board.tail())
 	}
-	if n := len(s.rows(`SELECT * FROM routing_events`)); n != quick+1 {
+	if n := len(s.kept.events()); n != quick+1 {
 		t.Errorf("%d events in the database, want %d", n, quick+1)
 	}
 	want(t, "the last event", s.thread("last", 1)[0], "outcome", "ok", "usage_quality", "exact", "output_tokens", "20")

@@ -15,26 +15,24 @@ import (
 func TestPreviousResponseAtOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		boards int // what one process served, the next continues
+		boards func(s *stack) []gateway // what one served, the next continues
 		stream bool
 	}{
-		{"plain", 1, false},
-		{"streamed", 1, true},
-		{"plain over two processes", 2, false},
-		{"streamed over two processes", 2, true},
+		{"plain", oneProcess, false},
+		{"streamed", oneProcess, true},
+		{"plain over two processes", twoProcesses, false},
+		{"streamed over two processes", twoProcesses, true},
+		{"plain over environments", functionEnvironments, false},
+		{"streamed over environments", functionEnvironments, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStack(t)
-			var boards []*process
-			for range tt.boards {
-				boards = append(boards, s.board())
-			}
+			boards := tt.boards(newStack(t))
 			previous, home := "", ""
 			for turn := range 40 {
 				if turn%10 == 0 {
 					previous, home = "", ""
 				}
-				r := request{board: boards[turn%tt.boards], path: "/v1/responses", stream: tt.stream, body: fmt.Sprintf(
+				r := request{board: boards[turn%len(boards)], path: "/v1/responses", stream: tt.stream, body: fmt.Sprintf(
 					`{"model":"spread","stream":%v,"input":"turn %d","previous_response_id":%s}`, tt.stream, turn, encode(previous))}
 				id, provider := r.responseID(t)
 				if home != "" && provider != home {
@@ -45,6 +43,10 @@ func TestPreviousResponseAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func oneProcess(s *stack) []gateway           { return []gateway{s.board()} }
+func twoProcesses(s *stack) []gateway         { return []gateway{s.board(), s.board()} }
+func functionEnvironments(s *stack) []gateway { return []gateway{s.function()} } // takes them in turn
 
 func encode(text string) string {
 	if text == "" {

@@ -103,7 +103,8 @@ func start(t *testing.T, useStdout bool, found func(line []byte) string, name st
 	}
 	p := &process{t: t, cmd: exec.Command(filepath.Join(dir, name), args...), log: &lockedBuffer{}, exited: make(chan struct{})}
 	p.cmd.Dir = t.TempDir() // no switchboard.yaml there
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.cmd.Dir}
+	// The race detector sleeps for a second at every exit if it is not told otherwise.
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.cmd.Dir, "GORACE=atexit_sleep_ms=10"}
 	reader, writer := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = io.Discard, io.MultiWriter(p.log, writer)
 	if useStdout {
@@ -156,9 +157,11 @@ func (p *process) signal(s syscall.Signal) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// tail is the end of the log, for a failing test.
-func (p *process) tail() string {
-	lines := strings.Split(strings.TrimSpace(p.log.String()), "\n")
+func (p *process) url() string  { return "http://" + p.address }
+func (p *process) tail() string { return lastLines(p.log.String()) }
+
+func lastLines(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
@@ -189,7 +192,7 @@ func startUpstream(t *testing.T, name string) *upstream {
 // control replaces the upstream's behaviour with a JSON object.
 func (u *upstream) control(behaviour string) {
 	u.t.Helper()
-	response, err := http.Post("http://"+u.address+"/ctl", "application/json", strings.NewReader(behaviour))
+	response, err := http.Post(u.url()+"/ctl", "application/json", strings.NewReader(behaviour))
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -201,7 +204,8 @@ func (u *upstream) control(behaviour string) {
 
 // seen is one request as the upstream saw it.
 type seen struct {
-	Path, Key, Model, Body string
+	Path, Key, Model, Body string // of a large body the beginning
+	Size                   int    // of the body in bytes
 	Stream, Cancelled      bool
 	Status                 int
 	Header                 http.Header
@@ -209,7 +213,7 @@ type seen struct {
 
 func (u *upstream) requests() []seen {
 	u.t.Helper()
-	response, err := http.Get("http://" + u.address + "/log")
+	response, err := http.Get(u.url() + "/log")
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -228,6 +232,7 @@ type stack struct {
 	dir        string
 	a, b, n, c *upstream
 	boards     []*process
+	kept       ledger // what the gateways leave; a database, unless a function was started
 }
 
 func newStack(t *testing.T) *stack {
@@ -236,11 +241,12 @@ func newStack(t *testing.T) *stack {
 		t: t, dir: t.TempDir(),
 		a: startUpstream(t, "a"), b: startUpstream(t, "b"), n: startUpstream(t, "n"), c: startUpstream(t, "c"),
 	}
+	s.kept = database{s}
 	digest := sha256.Sum256([]byte(clientKey))
 	replace := []string{"{{DIGEST}}", hex.EncodeToString(digest[:]), "{{USER_PATH}}", userPath}
 	for _, u := range s.upstreams() {
 		keys := upstreamKeys(u.name)
-		replace = append(replace, "{{"+u.name+"}}", "http://"+u.address+"/v1",
+		replace = append(replace, "{{"+u.name+"}}", u.url()+"/v1",
 			"{{"+u.name+" keys}}", fmt.Sprintf("[{id: one, key: %s}, {id: two, key: %s}]", keys[0], keys[1]))
 	}
 	template, err := os.ReadFile("testdata/switchboard.yaml")
@@ -318,21 +324,10 @@ func (s *stack) checkSecrets() {
 		secrets = append(secrets, upstreamKeys(u.name)...)
 	}
 	secrets = append(secrets, clientKey)
-	left := map[string]string{}
-	for _, p := range s.boards {
-		left["log of "+p.address] = p.log.String()
-	}
-	files, _ := filepath.Glob(s.path("sessions.db*"))
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err == nil {
-			left[file] = string(text)
-		}
-	}
-	for where, text := range left {
+	for place, text := range s.kept.texts() {
 		for _, secret := range secrets {
 			if at := strings.Index(text, secret); at >= 0 {
-				s.t.Errorf("a key is in %s: …%s…", where, text[max(0, at-60):at])
+				s.t.Errorf("a key is in %s: …%s…", place, text[max(0, at-60):at])
 			}
 		}
 	}

@@ -7,14 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
 // venvPython is what `make` installs e2e/py/requirements.txt into.
 const venvPython = "../.cache/venv/bin/python"
 
-// TestSDK runs the suites of the official SDKs, each against a stack of its own, then reads
-// the database for what they must have left.
+// TestSDK runs the suites of the official SDKs in every target, each against a stack of its
+// own, then reads what the gateway keeps for what they must have left.
 func TestSDK(t *testing.T) {
 	python, err := filepath.Abs(venvPython)
 	if err != nil {
@@ -23,7 +24,7 @@ func TestSDK(t *testing.T) {
 	for _, tt := range []struct {
 		name, prefix, dir string
 		command           []string
-		check             func(t *testing.T, s *stack, prefix string)
+		check             func(t *testing.T, s *stack, prefix string, on target)
 	}{
 		{"js openai", "js-", "js", []string{"node", "--test", "openai.test.mjs"}, checkOpenAI},
 		{"js anthropic", "js-", "js", []string{"node", "--test", "anthropic.test.mjs"}, checkAnthropic},
@@ -31,28 +32,38 @@ func TestSDK(t *testing.T) {
 		{"py anthropic", "py-", "py", []string{python, "-W", "error", "-m", "unittest", "-v", "test_anthropic"}, checkAnthropic},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStack(t)
-			board := s.board()
-			upstreams := map[string]string{}
-			for _, u := range s.upstreams() {
-				upstreams[u.name] = "http://" + u.address
-			}
-			list, err := json.Marshal(upstreams)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), tt.command[0], tt.command[1:]...)
-			cmd.Dir = tt.dir
-			cmd.Env = append(os.Environ(), "BASE_URL=http://"+board.address, "CLIENT_KEY="+clientKey, "UPSTREAMS="+string(list))
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %v\n%s\nlog:\n%s", tt.command, err, out, board.tail())
-			}
-			t.Logf("%s", out)
-			tt.check(t, s, tt.prefix)
-			s.checkUpstreamHeaders()
+			onEachTarget(t, func(t *testing.T, s *stack, board gateway, on target) {
+				cmd := exec.CommandContext(t.Context(), tt.command[0], tt.command[1:]...)
+				cmd.Dir = tt.dir
+				cmd.Env = append(os.Environ(), s.suiteEnv(board, on)...)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %v\n%s\nlog:\n%s", tt.command, err, out, board.tail())
+				}
+				t.Logf("%s", out)
+				tt.check(t, s, tt.prefix, on)
+				s.checkUpstreamRequests(on)
+			})
 		})
 	}
+}
+
+// suiteEnv is what e2e/js/rig.mjs and e2e/py/rig.py read.
+func (s *stack) suiteEnv(board gateway, on target) []string {
+	s.t.Helper()
+	upstreams := map[string]string{}
+	for _, u := range s.upstreams() {
+		upstreams[u.name] = u.url()
+	}
+	list, err := json.Marshal(upstreams)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sizes, err := json.Marshal(on.tooLarge)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return []string{"BASE_URL=" + board.url(), "CLIENT_KEY=" + clientKey, "UPSTREAMS=" + string(list), "TOO_LARGE=" + string(sizes)}
 }
 
 // Cost of one answer of the fakes at the rig's prices, in nano-USD.
@@ -62,8 +73,8 @@ const (
 	messageCost = "1215000" // 100 x 3.00 + 800 x 0.30 + 100 x 3.75 + 20 x 15.00
 )
 
-func checkOpenAI(t *testing.T, s *stack, prefix string) {
-	for _, name := range []string{"plain", "stream", "usage"} {
+func checkOpenAI(t *testing.T, s *stack, prefix string, on target) {
+	for _, name := range []string{"plain", "stream", "usage", "paced", "fits", "large", "large-plain"} {
 		want(t, name, s.thread(prefix+name, 1)[0],
 			"api_surface", "openai-chat-completions", "requested_model", "m-oai", "outcome", "ok", "response_status", "200",
 			"input_tokens", "1000", "cached_input_tokens", "800", "output_tokens", "20", "reasoning_tokens", "5",
@@ -73,28 +84,19 @@ func checkOpenAI(t *testing.T, s *stack, prefix string) {
 	want(t, "limited", s.thread(prefix+"limited", 1)[0], "response_status", "429", "decision_reason", "unavailable", "outcome", "upstream_error")
 	want(t, "down", s.thread(prefix+"down", 1)[0], "response_status", "503", "decision_reason", "unavailable", "outcome", "upstream_error")
 	for _, name := range []string{"limited", "down"} {
-		if left := s.rows(`SELECT * FROM session_affinity WHERE client_session_id = ?`, prefix+name); len(left) != 0 {
+		if left := s.pins(prefix + name); len(left) != 0 {
 			t.Errorf("%s: nobody answered, yet there is a pin: %v", name, left)
 		}
 	}
 
 	abort := s.thread(prefix+"abort", 2)
-	want(t, "aborted", abort[0], "outcome", "client_cancelled", "stream", "1")
+	want(t, "aborted", abort[0], "outcome", on.aborted, "stream", "1")
 	want(t, "after the abort", abort[1], "outcome", "ok", "affinity", "pinned", "decision_reason", "affinity")
 	if degraded, ok := abort[1]["degraded_providers"]; ok && degraded != "[]" {
 		t.Errorf("after the abort: degraded providers %s, want none", degraded)
 	}
 
-	ten := s.thread(prefix+"ten", 10)
-	if n := distinct(ten, "provider_identity", "key_id"); n != 1 {
-		t.Errorf("ten turns on %d provider keys, want 1", n)
-	}
-	if n := count(ten, "affinity", "pinned"); n != 9 {
-		t.Errorf("%d of ten turns were pinned, want 9", n)
-	}
-	want(t, "pin of ten turns", s.pin(prefix+"ten"), "switch_count", "0", "total_requests", "10", "total_input_tokens", "10000",
-		"total_output_tokens", "200", "total_cached_tokens", "8000", "total_cost_nano_usd", "9600000", "is_active", "1")
-	s.checkOneKey(prefix+"ten", 10)
+	s.checkTenTurns(prefix+"ten", "9600000")
 
 	move := s.thread(prefix+"move", 8)
 	if n := count(move, "switched", "1"); n != 1 {
@@ -105,21 +107,39 @@ func checkOpenAI(t *testing.T, s *stack, prefix string) {
 	want(t, "pin after the switch", s.pin(prefix+"move"), "switch_count", "1", "provider_identity", move[4]["provider_identity"])
 }
 
-func checkAnthropic(t *testing.T, s *stack, prefix string) {
-	for _, event := range s.thread(prefix+"msg", 2) {
+func checkAnthropic(t *testing.T, s *stack, prefix string, on target) {
+	s.checkTenTurns(prefix+"msg-ten", "12150000")
+	for _, event := range slices.Concat(s.thread(prefix+"msg", 2), s.thread(prefix+"msg-large", 2), s.thread(prefix+"msg-fits", 1), s.thread(prefix+"msg-paced", 1)) {
 		want(t, "messages", event, "api_surface", "anthropic-messages", "provider_identity", "n", "outcome", "ok",
 			"input_tokens", "1000", "cached_input_tokens", "800", "cache_write_tokens", "100", "output_tokens", "20",
 			"usage_quality", "exact", "cost_nano_usd", messageCost)
 	}
 	want(t, "limited", s.thread(prefix+"msg-limited", 1)[0], "response_status", "429", "decision_reason", "unavailable")
 	abort := s.thread(prefix+"msg-abort", 2)
-	want(t, "aborted", abort[0], "outcome", "client_cancelled")
+	want(t, "aborted", abort[0], "outcome", on.aborted)
 	want(t, "after the abort", abort[1], "outcome", "ok", "decision_reason", "affinity", "key_id", abort[0]["key_id"])
-	tools := s.thread(prefix+"msg-tools", 3)
-	if n := distinct(tools, "key_id"); n != 1 {
-		t.Errorf("tool turns on %d keys, want 1", n)
+	for name, turns := range map[string]int{"msg-tools": 3, "msg-tool-talk": 4} {
+		tools := s.thread(prefix+name, turns)
+		if n, pinned := distinct(tools, "key_id"), count(tools, "affinity", "pinned"); n != 1 || pinned != turns-1 {
+			t.Errorf("%s: %d turns on %d keys, %d of them pinned; want 1 key, all but the first pinned", name, turns, n, pinned)
+		}
 	}
 	want(t, "count_tokens", s.thread(prefix+"count", 1)[0], "outcome", "ok", "response_status", "200")
+}
+
+// checkTenTurns looks at a conversation of ten turns that cost so many nano-USD.
+func (s *stack) checkTenTurns(session, cost string) {
+	s.t.Helper()
+	ten := s.thread(session, 10)
+	if n := distinct(ten, "provider_identity", "key_id"); n != 1 {
+		s.t.Errorf("ten turns on %d provider keys, want 1", n)
+	}
+	if n := count(ten, "affinity", "pinned"); n != 9 {
+		s.t.Errorf("%d of ten turns were pinned, want 9", n)
+	}
+	want(s.t, "pin of ten turns", s.pin(session), "switch_count", "0", "total_requests", "10", "total_input_tokens", "10000",
+		"total_output_tokens", "200", "total_cached_tokens", "8000", "total_cost_nano_usd", cost, "is_active", "1")
+	s.checkOneKey(session, 10)
 }
 
 // checkOneKey looks at what the upstreams themselves saw of a session: the request bodies
@@ -153,12 +173,14 @@ func containsTurn(body string) bool {
 	return request.Messages[0].Content == "turn 0"
 }
 
-// checkUpstreamHeaders: exactly one credential reaches a provider, ours, and nothing that
-// is between the client and us.
-func (s *stack) checkUpstreamHeaders() {
+// checkUpstreamRequests: exactly one credential reaches a provider, ours, and nothing that
+// is between the client and us; the largest body that fits, and none that does not.
+func (s *stack) checkUpstreamRequests(on target) {
 	s.t.Helper()
+	largest := 0
 	for _, u := range s.upstreams() {
 		for _, r := range u.requests() {
+			largest = max(largest, r.Size)
 			credentials := 0
 			for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
 				credentials += len(r.Header.Values(name))
@@ -172,5 +194,8 @@ func (s *stack) checkUpstreamHeaders() {
 				}
 			}
 		}
+	}
+	if largest < 5_000_000 || largest >= on.tooLarge[0] {
+		s.t.Errorf("the largest body that reached a provider has %d bytes, want 5 MB to %d", largest, on.tooLarge[0])
 	}
 }

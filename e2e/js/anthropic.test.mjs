@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
-import {base, control, key, rejection, session} from './rig.mjs';
+import {assertPaced, assertStayed, base, control, key, large, largeText, long, paced, rejection, session, tooLarge} from './rig.mjs';
 
 const client = new Anthropic({baseURL: base, apiKey: key, maxRetries: 0});
 const messages = [{role: 'user', content: 'hello'}];
@@ -42,6 +42,60 @@ test('tools, plain and streamed', async () => {
   assert.equal(done.stop_reason, 'end_turn');
   const final = await client.messages.stream({...ask, tools}, session('msg-tools')).finalMessage();
   assert.deepEqual(final.content[0].input, {city: 'Berlin'});
+});
+
+test('a streamed conversation with tools', async () => {
+  const talk = [], reasons = [];
+  for (const question of ['today?', 'tomorrow?']) {
+    talk.push({role: 'user', content: question});
+    for (let reason; reason !== 'end_turn';) {
+      const stream = client.messages.stream({...ask, tools, messages: talk}, session('msg-tool-talk'));
+      let json = '';
+      stream.on('inputJson', (part) => (json += part));
+      const {content, stop_reason} = await stream.finalMessage();
+      talk.push({role: 'assistant', content});
+      reasons.push((reason = stop_reason));
+      if (reason !== 'tool_use') continue;
+      assert.deepEqual([JSON.parse(json), content[0].input], [{city: 'Berlin'}, {city: 'Berlin'}]);
+      talk.push({role: 'user', content: [{type: 'tool_result', tool_use_id: content[0].id, content: 'sunny'}]});
+    }
+  }
+  assert.deepEqual(reasons, ['tool_use', 'end_turn', 'tool_use', 'end_turn']);
+});
+
+test('ten turns stay on one key', async () => {
+  const talk = [], heads = [];
+  for (let turn = 0; turn < 10; turn++) {
+    talk.push({role: 'user', content: `turn ${turn}`});
+    const {data: stream, response} = await client.messages.stream({...ask, messages: talk}, session('msg-ten')).withResponse();
+    talk.push({role: 'assistant', content: await stream.finalText()});
+    heads.push(response.headers);
+  }
+  assertStayed(heads, 'msg-ten', 'rank');
+});
+
+test('chunks come as they are sent', async () => {
+  await control('n', paced);
+  await assertPaced(client.messages.stream(ask, session('msg-paced')), (event) => event.delta?.text);
+  await control('n', {});
+});
+
+test('large answers, streamed and plain', async () => {
+  await control('n', large);
+  assert.ok(await client.messages.stream(ask, session('msg-large')).finalText() === largeText('n'), 'streamed');
+  const plain = await client.messages.create(ask, session('msg-large'));
+  assert.ok(plain.content[0].text === largeText('n'), 'plain');
+  await control('n', {});
+});
+
+test('a large request fits, a larger one is refused', async () => {
+  const send = (content) => client.messages.create({...ask, messages: [{role: 'user', content}]}, session('msg-fits'));
+  assert.equal((await send(long(5_000_000))).stop_reason, 'end_turn');
+  for (const size of tooLarge) {
+    const refused = await rejection(send('x'.repeat(size)));
+    assert.ok(refused instanceof Anthropic.ContentTooLargeError, refused);
+    assert.equal(typeof refused.error, 'object');
+  }
 });
 
 test('count_tokens', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import OpenAI from 'openai';
-import {base, control, key, rejection, session} from './rig.mjs';
+import {assertPaced, assertStayed, base, control, key, large, largeText, long, paced, rejection, session, tooLarge} from './rig.mjs';
 
 const client = new OpenAI({baseURL: `${base}/v1`, apiKey: key, maxRetries: 0});
 const messages = [{role: 'user', content: 'hello'}];
@@ -14,7 +14,7 @@ async function textOf(stream) {
 }
 
 test('plain chat', async () => {
-  const {data, response} = await client.chat.completions.create({model: 'm-oai', messages}, session('plain')).withResponse();
+  const {data, response} = await client.chat.completions.create({model: 'm-oai', messages}, {headers: {...session('plain').headers, Cookie: 'of=the-client; and=more'}}).withResponse();
   assert.match(data.choices[0].message.content, /^Hello from [ab]\. Größe 1 👋/);
   assert.equal(data.usage.prompt_tokens_details.cached_tokens, 800);
   assert.equal(response.headers.get('x-switchboard-session'), 'js-plain');
@@ -24,6 +24,7 @@ test('plain chat', async () => {
   assert.equal(response.headers.get('x-switchboard-decision'), 'rank');
   assert.equal(response.headers.get('x-switchboard-switches'), '0');
   assert.ok(response.headers.get('x-request-id'));
+  assert.deepEqual(response.headers.getSetCookie(), []); // the provider's cookies are between it and us
 });
 
 test('streamed chat hides usage that was not asked for', async () => {
@@ -127,13 +128,43 @@ test('an aborted stream is not the provider\'s fault', async () => {
 });
 
 test('ten turns stay on one provider', async () => {
-  const turns = [];
+  const turns = [], heads = [];
   for (let turn = 0; turn < 10; turn++) {
     turns.push({role: 'user', content: `turn ${turn}`});
-    const content = await textOf(await client.chat.completions.create({model: 'spread', messages: turns, stream: true}, session('ten')));
+    const {data, response} = await client.chat.completions.create({model: 'spread', messages: turns, stream: true}, session('ten')).withResponse();
+    const content = await textOf(data);
+    assert.match(content, new RegExp(`^Hello from ${response.headers.get('x-switchboard-provider')}\\.`));
     turns.push({role: 'assistant', content});
+    heads.push(response.headers);
   }
-  assert.equal(new Set(turns.filter((t) => t.role === 'assistant').map((t) => t.content)).size, 1);
+  assertStayed(heads, 'ten', 'round_robin');
+});
+
+test('chunks come as they are sent', async () => {
+  for (const u of ['a', 'b']) await control(u, paced);
+  const stream = await client.chat.completions.create({model: 'm-oai', messages, stream: true}, session('paced'));
+  await assertPaced(stream, (chunk) => chunk.choices[0].delta.content);
+  for (const u of ['a', 'b']) await control(u, {});
+});
+
+test('large answers, streamed and plain', async () => {
+  for (const u of ['a', 'b']) await control(u, large);
+  const {data: stream, response} = await client.chat.completions.create({model: 'm-oai', messages, stream: true}, session('large')).withResponse();
+  assert.ok(await textOf(stream) === largeText(response.headers.get('x-switchboard-provider')), 'streamed');
+  const plain = await client.chat.completions.create({model: 'm-oai', messages}, session('large-plain'));
+  assert.ok(plain.choices[0].message.content === largeText(plain.system_fingerprint), 'plain');
+  for (const u of ['a', 'b']) await control(u, {});
+});
+
+test('a large request fits, a larger one is refused', async () => {
+  const ask = (content) => client.chat.completions.create({model: 'm-oai', messages: [{role: 'user', content}]}, session('fits'));
+  assert.equal((await ask(long(5_000_000))).choices[0].finish_reason, 'stop');
+  for (const size of tooLarge) {
+    const refused = await rejection(ask('x'.repeat(size)));
+    assert.ok(refused instanceof OpenAI.APIError, refused);
+    assert.equal(refused.status, 413);
+    assert.match(refused.headers.get('content-type'), /^application\/json/);
+  }
 });
 
 test('a provider that starts to fail costs one switch', async () => {

@@ -2,7 +2,7 @@ import json
 import unittest
 
 import anthropic
-from rig import BASE, KEY, control, session
+from rig import BASE, KEY, LARGE, PACED, TOO_LARGE, assert_paced, assert_stayed, control, large_text, long, session
 
 ASK = {"model": "m-ant", "max_tokens": 64, "messages": [{"role": "user", "content": "hello"}]}
 TOOLS = [
@@ -53,6 +53,56 @@ class AnthropicSDK(unittest.TestCase):
         with self.client.messages.stream(extra_headers=session("msg-tools"), tools=TOOLS, **ASK) as stream:
             final = stream.get_final_message()
         self.assertEqual(final.content[0].input, {"city": "Berlin"})
+
+    def test_streamed_conversation_with_tools(self):
+        talk, reasons = [], []
+        for question in ["today?", "tomorrow?"]:
+            talk.append({"role": "user", "content": question})
+            while not reasons or reasons[-1] != "end_turn" or talk[-1]["role"] == "user":
+                answer, json_parts = self.streamed("msg-tool-talk", tools=TOOLS, messages=talk)
+                talk.append({"role": "assistant", "content": [block.model_dump() for block in answer.content]})
+                reasons.append(answer.stop_reason)
+                if answer.stop_reason == "tool_use":
+                    self.assertEqual(json.loads("".join(json_parts)), {"city": "Berlin"})
+                    result = {"type": "tool_result", "tool_use_id": answer.content[0].id, "content": "sunny"}
+                    talk.append({"role": "user", "content": [result]})
+        self.assertEqual(reasons, ["tool_use", "end_turn", "tool_use", "end_turn"])
+
+    def streamed(self, name, **arguments):
+        """The final message of a stream, and the parts of a tool's input as they came."""
+        with self.client.messages.stream(extra_headers=session(name), **(ASK | arguments)) as stream:
+            parts = [event.partial_json for event in stream if event.type == "input_json"]
+            return stream.get_final_message(), parts
+
+    def test_ten_turns(self):
+        talk, heads = [], []
+        for turn in range(10):
+            talk.append({"role": "user", "content": f"turn {turn}"})
+            with self.client.messages.stream(extra_headers=session("msg-ten"), **(ASK | {"messages": talk})) as stream:
+                talk.append({"role": "assistant", "content": stream.get_final_text()})
+                heads.append(stream.response.headers)
+        assert_stayed(self, heads, "msg-ten", "rank")
+
+    def test_chunks_come_as_they_are_sent(self):
+        control("n", **PACED)
+        with self.client.messages.stream(extra_headers=session("msg-paced"), **ASK) as stream:
+            assert_paced(self, stream.text_stream)
+        control("n")
+
+    def test_large_answers(self):
+        control("n", **LARGE)
+        with self.client.messages.stream(extra_headers=session("msg-large"), **ASK) as stream:
+            self.assertTrue("".join(stream.text_stream) == large_text("n"), "streamed")
+        self.assertTrue(self.create("msg-large").content[0].text == large_text("n"), "plain")
+        control("n")
+
+    def test_large_requests(self):
+        fits = self.create("msg-fits", messages=[{"role": "user", "content": long(5_000_000)}])
+        self.assertEqual(fits.stop_reason, "end_turn")
+        for size in TOO_LARGE:
+            with self.assertRaises(anthropic.ContentTooLargeError) as refused:
+                self.create("msg-fits", messages=[{"role": "user", "content": "x" * size}])
+            self.assertIsInstance(refused.exception.body, dict)
 
     def test_count_tokens(self):
         answer = self.client.messages.count_tokens(

@@ -3,7 +3,7 @@ import random
 import unittest
 
 import openai
-from rig import BASE, KEY, control, session
+from rig import BASE, KEY, LARGE, PACED, TOO_LARGE, assert_paced, assert_stayed, control, large_text, long, session
 
 MESSAGES = [{"role": "user", "content": "hello"}]
 TOOLS = [
@@ -36,9 +36,17 @@ class OpenAISDK(unittest.TestCase):
             extra_headers=session(name), **arguments
         )
 
+    def text(self, stream):
+        return "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+
     def test_plain(self):
-        raw = self.raw("plain")
+        cookies = session("plain") | {"Cookie": "of=the-client; and=more"}
+        raw = self.client.chat.completions.with_raw_response.create(
+            model="m-oai", messages=MESSAGES, extra_headers=cookies
+        )
         answer = raw.parse()
+        # The provider's cookies are between it and us.
+        self.assertNotIn("set-cookie", raw.headers)
         self.assertRegex(answer.choices[0].message.content, r"^Hello from [ab]\. Größe 1 👋")
         self.assertEqual(answer.usage.prompt_tokens_details.cached_tokens, 800)
         self.assertEqual(raw.headers["x-switchboard-provider"], answer.system_fingerprint)
@@ -131,16 +139,42 @@ class OpenAISDK(unittest.TestCase):
         self.assertEqual(after.headers["x-switchboard-decision"], "affinity")
 
     def test_ten_turns(self):
-        turns, answers = [], set()
+        turns, heads = [], []
         for turn in range(10):
             turns.append({"role": "user", "content": f"turn {turn}"})
-            text = "".join(
-                chunk.choices[0].delta.content or ""
-                for chunk in self.chat("ten", model="spread", messages=turns, stream=True)
-            )
-            answers.add(text)
+            raw = self.raw("ten", model="spread", messages=turns, stream=True)
+            text = self.text(raw.parse())
+            self.assertTrue(text.startswith(f"Hello from {raw.headers['x-switchboard-provider']}."), text)
             turns.append({"role": "assistant", "content": text})
-        self.assertEqual(len(answers), 1)
+            heads.append(raw.headers)
+        assert_stayed(self, heads, "ten", "round_robin")
+
+    def test_chunks_come_as_they_are_sent(self):
+        for name in ["a", "b"]:
+            control(name, **PACED)
+        stream = self.chat("paced", stream=True)
+        assert_paced(self, (chunk.choices[0].delta.content for chunk in stream))
+        for name in ["a", "b"]:
+            control(name)
+
+    def test_large_answers(self):
+        for name in ["a", "b"]:
+            control(name, **LARGE)
+        raw = self.raw("large", stream=True)
+        self.assertTrue(self.text(raw.parse()) == large_text(raw.headers["x-switchboard-provider"]), "streamed")
+        plain = self.chat("large-plain")
+        self.assertTrue(plain.choices[0].message.content == large_text(plain.system_fingerprint), "plain")
+        for name in ["a", "b"]:
+            control(name)
+
+    def test_large_requests(self):
+        fits = self.chat("fits", messages=[{"role": "user", "content": long(5_000_000)}])
+        self.assertEqual(fits.choices[0].finish_reason, "stop")
+        for size in TOO_LARGE:
+            with self.assertRaises(openai.APIStatusError) as refused:
+                self.chat("fits", messages=[{"role": "user", "content": "x" * size}])
+            self.assertEqual(refused.exception.status_code, 413)
+            self.assertIsInstance(refused.exception.body, dict)
 
     def test_a_provider_starts_to_fail(self):
         served, switches = [], []

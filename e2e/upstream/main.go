@@ -27,10 +27,14 @@ type behaviour struct {
 	Key        string `json:"key"`         // only for requests with this key
 	FailNext   int    `json:"fail_next"`   // only that many requests fail; 0 is all
 	Cut        int    `json:"cut"`         // break the connection after that many pieces of a stream
-	Chunks     int    `json:"chunks"`      // pieces of a stream; 0 is the default
+	Chunks     int    `json:"chunks"`      // pieces of an answer; 0 is the default
+	PieceBytes int    `json:"piece_bytes"` // what pads each piece but the first
 	GapMillis  int    `json:"gap_ms"`      // between the pieces
 	DelayMS    int    `json:"delay_ms"`    // before the first byte
 }
+
+// logged is how much of a body is kept.
+const logged = 64 << 10
 
 // seen is one request as it came.
 type seen struct {
@@ -41,7 +45,8 @@ type seen struct {
 	Stream    bool        `json:"stream"`
 	Status    int         `json:"status"`
 	Header    http.Header `json:"header"`
-	Body      string      `json:"body"`
+	Body      string      `json:"body"`      // at most logged bytes of it
+	Size      int         `json:"size"`      // of the whole body
 	Cancelled bool        `json:"cancelled"` // the caller left before the end
 }
 
@@ -133,12 +138,14 @@ type message struct {
 // serve reads a request, logs it, applies the faults, and hands the rest to answer.
 func (s *server) serve(answer func(*call)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		// As the front of a real provider does; it is about our connection, not the client's.
+		w.Header().Set("Set-Cookie", "__cf_bm=of-the-provider; path=/; HttpOnly")
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
 		}
 		c := &call{w: w, r: r, key: credential(r)}
-		c.seen = &seen{Method: r.Method, Path: r.URL.Path, Key: c.key, Header: r.Header, Body: string(text)}
+		c.seen = &seen{Method: r.Method, Path: r.URL.Path, Key: c.key, Header: r.Header, Body: string(text[:min(len(text), logged)]), Size: len(text)}
 		if err := json.Unmarshal(text, &c.body); err != nil {
 			s.fail(c, http.StatusBadRequest, "invalid_request_error", "not JSON: "+err.Error())
 			return
@@ -261,9 +268,10 @@ func (c *call) pieces(name string) []string {
 	if n == 0 {
 		n = 4
 	}
+	padding := strings.Repeat("x", c.do.PieceBytes)
 	list := []string{"Hello from " + name + "."}
 	for i := 1; i < n; i++ {
-		list = append(list, fmt.Sprintf(" Größe %d 👋", i))
+		list = append(list, fmt.Sprintf(" Größe %d %s👋", i, padding))
 	}
 	return list
 }
