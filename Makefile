@@ -13,7 +13,7 @@ AWS_DONE := $(AWS_VENV)/.done
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
+.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ $(AWS_DONE): e2e/deploy/requirements.txt
 	$(AWS_VENV)/bin/pip install --quiet --disable-pip-version-check -r e2e/deploy/requirements.txt
 	@touch $@
 
-test: test-unit test-e2e ## all tests, with their set-up
+test: test-unit test-e2e test-emulator template-lint test-deploy ## all tests, with their set-up
 
 test-unit: ## tests that need only Go, with the race detector
 	$(GO) test -race ./...
@@ -87,10 +87,10 @@ format-check: ## fail when a file is not formatted
 
 vet: ## go vet, also of the tagged tests
 	$(GO) vet ./...
-	$(GO) vet -tags e2e ./e2e/...
+	$(GO) vet -tags e2e,deploy,emulator ./...
 
 lint: ## the linters of .golangci.yml
-	$(TOOL) golangci-lint run --build-tags e2e ./...
+	$(TOOL) golangci-lint run --build-tags e2e,deploy,emulator ./...
 
 lint-tool: ## build the linter; the first time takes minutes
 	$(TOOL) golangci-lint version
@@ -103,6 +103,9 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: ## measure against the floor, write docs/performance.md (BENCH_DIR, BENCH_REPS)
 	$(GO) run ./bench -tools $(BENCH_DIR) -reps $(BENCH_REPS)
+
+localstack-up: ## AWS on this machine and both functions behind their URLs, until Ctrl-C
+	$(GO) run ./localstack
 
 bench-lambda: ## measure the route function, write docs/performance-aws.md
 	$(GO) run ./bench/lambda
