@@ -14,6 +14,9 @@ import (
 // instant answers at once: what is left is the cost of the SDK and of this package.
 //
 //	go test -bench . -count 10 ./internal/dynamo | benchstat -
+//
+// All but some 60 of Lookup's 519 allocations are the SDK's. What can be left out of it is not
+// worth leaving out: the CRC of answers is 4 of them, the rules of endpoints 11.
 type instant string
 
 func (i instant) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -183,6 +183,7 @@ func (d *Document) Swap(ctx context.Context, data []byte, version int64, expires
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known, d.read = edition{number: version + 1, writer: token}, nil
+	d.pending = pendingSwap{}
 	d.store.malformed.forget(d.store.state, d.id)
 	return nil
 }

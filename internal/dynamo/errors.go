@@ -34,28 +34,28 @@ func fault(ctx context.Context, op, key string, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("dynamo: %s %q: %w", op, key, ended)
 	}
-	kind, detail := classify(err)
+	detail, kind := classify(err)
 	return fmt.Errorf("%w: %s %q: %s", kind, op, key, detail)
 }
 
-func classify(err error) (kind error, detail string) {
+func classify(err error) (detail string, kind error) {
 	if errors.Is(err, ErrThrottled) || errors.Is(err, ErrUnavailable) {
-		return err, "no attempt left"
+		return "no attempt left", err
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		code := api.ErrorCode()
 		switch {
 		case isThrottle(code):
-			return ErrThrottled, code
+			return code, ErrThrottled
 		case api.ErrorFault() == smithy.FaultServer || strings.HasPrefix(code, "Internal") || code == "ServiceUnavailable":
-			return ErrUnavailable, code
+			return code, ErrUnavailable
 		case isSignature(code): // the message would quote the canonical request, session token and all
-			return ErrRefused, code
+			return code, ErrRefused
 		}
-		return ErrRefused, code + ": " + api.ErrorMessage()
+		return code + ": " + api.ErrorMessage(), ErrRefused
 	}
-	return ErrUnavailable, connection(err)
+	return connection(err), ErrUnavailable
 }
 
 func isThrottle(code string) bool {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -62,7 +61,9 @@ func (r *rig) another() *dynamo.Store {
 func config(url string, trip http.RoundTripper) aws.Config {
 	return aws.Config{
 		Region: "eu-central-1", BaseEndpoint: aws.String(url),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret-access-key", "session-token"),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret-access-key", SessionToken: "session-token"}, nil
+		}),
 		HTTPClient:  &http.Client{Transport: trip},
 	}
 }
