@@ -13,7 +13,7 @@ AWS_DONE := $(AWS_VENV)/.done
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
+.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,7 +105,16 @@ bench: ## measure against the floor, write docs/performance.md (BENCH_DIR, BENCH
 	$(GO) run ./bench -tools $(BENCH_DIR) -reps $(BENCH_REPS)
 
 localstack-up: ## AWS on this machine and both functions behind their URLs, until Ctrl-C
-	$(GO) run ./localstack
+	$(GO) run ./localstack --demo
+
+localstack-deploy: ## deploy template.yaml to the emulator at AWS_ENDPOINT_URL (LocalStack, MiniStack)
+	AWS_ENDPOINT_URL=$${AWS_ENDPOINT_URL:-http://127.0.0.1:4566} $(GO) run ./localstack
+
+localstack-test: ## the emulator and the local stack, end to end
+	$(GO) test -count=1 ./localstack ./internal/emulator
+
+localstack-down: ## stop what localstack/docker-compose.yml started
+	docker compose -f localstack/docker-compose.yml --profile localstack --profile ministack down
 
 bench-lambda: ## measure the route function, write docs/performance-aws.md
 	$(GO) run ./bench/lambda
