@@ -20,12 +20,15 @@ const (
 type Filter struct {
 	SessionID string // as the client gave it
 	UserPath  string // the path itself and everything below it: "/a" is "/a" and "/a/…", not "/ab"
-	Model     string // the requested or the target's model
-	Provider  string // provider identity that served
-	Status    int    // of the response; 0 is all
-	Outcome   string
-	Reason    string    // decision_reason
-	From, To  time.Time // created_at in [From, To); zero is open
+	// PathOnly leaves out what is below UserPath, so that SessionID and UserPath name one
+	// session; with an empty UserPath it chooses the events that have none.
+	PathOnly bool
+	Model    string // the requested or the target's model
+	Provider string // provider identity that served
+	Status   int    // of the response; 0 is all
+	Outcome  string
+	Reason   string    // decision_reason
+	From, To time.Time // created_at in [From, To); zero is open
 }
 
 // Page cuts a list. Limit is 1 to MaxLimit, Offset 0 or more.
