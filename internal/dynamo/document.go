@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"switchboard/internal/health"
+	"switchboard/internal/shared"
 )
 
 // Columns of a document.
@@ -24,7 +24,7 @@ const (
 // second that a Load may be behind.
 const freshFor = time.Second
 
-// Document is one small document in the state table, a health.Cell. All Documents of one id,
+// Document is one small document in the state table, a shared.Cell. All Documents of one id,
 // in any process, are the same document.
 type Document struct {
 	store *Store
@@ -67,7 +67,7 @@ func (s *Store) Document(id string) *Document {
 	return &Document{store: s, id: documentID + keyText(id)}
 }
 
-// Load implements health.Cell. It reads at half price, and so may be behind, but never
+// Load implements shared.Cell. It reads at half price, and so may be behind, but never
 // behind what this Document has read or written before. It costs no call when a Lookup or
 // a lost Swap has just brought the document.
 func (d *Document) Load(ctx context.Context) (data []byte, version int64, err error) {
@@ -163,7 +163,7 @@ func (d *Document) reading(ctx context.Context, raw item) reading {
 	return reading{data: data.Value, edition: edition{number: number, writer: writer}, at: at}
 }
 
-// Swap implements health.Cell: one conditional PutItem. A lost race costs no read: the next
+// Swap implements shared.Cell: one conditional PutItem. A lost race costs no read: the next
 // Load answers with what the condition failed on.
 func (d *Document) Swap(ctx context.Context, data []byte, version int64, expires time.Time) error {
 	token := d.token(data, version)
@@ -178,7 +178,7 @@ func (d *Document) Swap(ctx context.Context, data []byte, version int64, expires
 		return fault(ctx, "swap", d.id, err)
 	case failed && (writer == nil || writer.Value != token):
 		d.offer(d.reading(ctx, raw), true)
-		return health.ErrChanged
+		return shared.ErrChanged
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"switchboard/internal/dynamo"
-	"switchboard/internal/health"
+	"switchboard/internal/shared"
 )
 
 func (r *rig) loads(d *dynamo.Document, want string, version int64) {
@@ -32,7 +32,7 @@ func (r *rig) swaps(d *dynamo.Document, data string, version int64) {
 
 func (r *rig) losesSwap(d *dynamo.Document, data string, version int64) {
 	r.Helper()
-	if err := d.Swap(r.Context(), []byte(data), version, time.Now().Add(time.Hour)); !errors.Is(err, health.ErrChanged) {
+	if err := d.Swap(r.Context(), []byte(data), version, time.Now().Add(time.Hour)); !errors.Is(err, shared.ErrChanged) {
 		r.Fatalf("Swap(%q, %d): %v, want ErrChanged", data, version, err)
 	}
 }
@@ -181,7 +181,7 @@ func TestSwapHasOneWinner(t *testing.T) {
 					t.Errorf("contenders %d and %d both won", won, n)
 				case err == nil:
 					won = n
-				case !errors.Is(err, health.ErrChanged):
+				case !errors.Is(err, shared.ErrChanged):
 					t.Errorf("contender %d: %v", n, err)
 				}
 			}

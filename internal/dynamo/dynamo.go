@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"switchboard/internal/affinity"
-	"switchboard/internal/health"
+	"switchboard/internal/shared"
 )
 
 // Store keeps pins in the sessions table (HASH session_id, RANGE model_name) and everything
@@ -27,7 +27,7 @@ type Store struct {
 var (
 	_ affinity.Store   = (*Store)(nil)
 	_ affinity.Aliases = (*Store)(nil)
-	_ health.Cell      = (*Document)(nil)
+	_ shared.Cell      = (*Document)(nil)
 )
 
 // New returns a store over two tables, which are not looked at before the first call. A nil

@@ -16,7 +16,7 @@ import (
 
 	"switchboard/internal/affinity"
 	"switchboard/internal/dynamo"
-	"switchboard/internal/health"
+	"switchboard/internal/shared"
 )
 
 // refusal is an answer of the service that is an error.
@@ -268,7 +268,7 @@ func TestSDB04FaultsAreTranslated(t *testing.T) {
 			} {
 				r.wire.breaks(func(string, int) broken { return tt.do() })
 				err := call()
-				if !errors.Is(err, tt.want) || errors.Is(err, affinity.ErrNotFound) || errors.Is(err, affinity.ErrConflict) || errors.Is(err, health.ErrChanged) {
+				if !errors.Is(err, tt.want) || errors.Is(err, affinity.ErrNotFound) || errors.Is(err, affinity.ErrConflict) || errors.Is(err, shared.ErrChanged) {
 					t.Errorf("%s error = %v, want %v", op, err, tt.want)
 					continue
 				}

@@ -64,7 +64,7 @@ func config(url string, trip http.RoundTripper) aws.Config {
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret-access-key", SessionToken: "session-token"}, nil
 		}),
-		HTTPClient:  &http.Client{Transport: trip},
+		HTTPClient: &http.Client{Transport: trip},
 	}
 }
 
