@@ -35,7 +35,8 @@ func table() map[string]row {
 		"wire":     {domain, "", "", "bytes come first; whoever reads them must not know who decides"},
 		"sse":      {domain, "", "", "splitting a stream is the same for every vendor"},
 		"auth":     {domain, "", "", "who may call is decided before anything else is known"},
-		"health":   {domain, "", "", "outcomes in, degradations out; no vendor, no transport"},
+		"shared":   {domain, "", "", "what instances share is bytes with a version; what they mean is their readers' business"},
+		"health":   {domain, "shared", "", "outcomes in, degradations out; no vendor, no transport"},
 		"record":   {domain, "", "", "everybody writes events; they depend on nobody"},
 		"replay":   {domain, "record", "", "a log is bytes from anywhere; it knows what an event looks like in them"},
 		"budget":   {domain, "", "", "a limit of time knows nothing of what it limits"},
@@ -57,12 +58,13 @@ func table() map[string]row {
 
 		"firehose": {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 
-		"sqlite": {adapter, "affinity record", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
-		"dynamo": {adapter, "affinity health", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
-		"mem":    {adapter, "affinity record health", "", "one technology against the contracts, never another adapter"},
+		"sqlite": {adapter, "affinity record shared", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
+		"dynamo": {adapter, "affinity shared", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
+		"mem":    {adapter, "affinity record shared", "", "one technology against the contracts, never another adapter"},
 
 		"functionurl":           {support, "", "", "plays Lambda below a bootstrap; it must not know what that does"},
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
+		"shared/sharedtest":     {support, "shared", "", "a suite knows the contract alone"},
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"provider/gencatalog":   {support, "", "charm.land/catwalk", "writes the catalog that provider embeds; linked into nothing"},
 		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},

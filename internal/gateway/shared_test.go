@@ -10,11 +10,12 @@ import (
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
 	"switchboard/internal/mem"
+	"switchboard/internal/shared"
 	"switchboard/internal/upstreamtest"
 )
 
 // sharing is a rig whose board is shared through cell.
-func sharing(t *testing.T, r *rig, cell health.Cell) {
+func sharing(t *testing.T, r *rig, cell shared.Cell) {
 	t.Helper()
 	keys := health.Keys{}
 	for _, p := range r.cfg.Providers {

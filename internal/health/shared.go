@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"switchboard/internal/shared"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 // counted over all instances; Refresh takes the others' over. Readers take one atomic load.
 type Shared struct {
 	settings Settings
-	cell     Cell
+	cell     shared.Cell
 	keys     Keys
 	logger   *slog.Logger
 
@@ -53,7 +55,7 @@ type news struct {
 var _ Board = (*Shared)(nil)
 
 // NewShared returns a board over what cell holds. It reads nothing before Refresh.
-func NewShared(settings Settings, cell Cell, keys Keys, logger *slog.Logger) *Shared {
+func NewShared(settings Settings, cell shared.Cell, keys Keys, logger *slog.Logger) *Shared {
 	s := &Shared{settings: settings, cell: cell, keys: keys, logger: logger, base: &state{}, name: rand.Text()}
 	s.now.Store(s.base)
 	return s
@@ -190,7 +192,7 @@ func (s *Shared) update(ctx context.Context, now time.Time, change func(*state) 
 		if err = s.swap(ctx, next, version, gone+count, now); err == nil {
 			return changed, nil
 		}
-		if !errors.Is(err, ErrChanged) {
+		if !errors.Is(err, shared.ErrChanged) {
 			return false, err
 		}
 		if err := s.load(ctx, func(int64) bool { return true }); err != nil {

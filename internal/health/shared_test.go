@@ -15,6 +15,7 @@ import (
 
 	"switchboard/internal/health"
 	"switchboard/internal/mem"
+	"switchboard/internal/shared"
 )
 
 const lease = time.Minute
@@ -24,7 +25,7 @@ func start() time.Time { return time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC) }
 // instance is a board of one process over the shared cell.
 type instance struct{ *health.Shared }
 
-func newInstance(cell health.Cell, keys health.Keys) instance {
+func newInstance(cell shared.Cell, keys health.Keys) instance {
 	return instance{health.NewShared(health.Defaults(), cell, keys, slog.New(slog.DiscardHandler))}
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"switchboard/internal/health"
+	"switchboard/internal/shared"
 )
 
 // Names of a Cell's operations that a Fault sees.
@@ -25,9 +25,9 @@ type Cell struct {
 	version int64
 }
 
-var _ health.Cell = (*Cell)(nil)
+var _ shared.Cell = (*Cell)(nil)
 
-// Load implements health.Cell.
+// Load implements shared.Cell.
 func (c *Cell) Load(ctx context.Context) ([]byte, int64, error) {
 	if _, err := c.Fault.before(ctx, OpLoad); err != nil {
 		return nil, 0, err
@@ -37,7 +37,7 @@ func (c *Cell) Load(ctx context.Context) ([]byte, int64, error) {
 	return bytes.Clone(c.data), c.version, nil
 }
 
-// Swap implements health.Cell. The document does not expire.
+// Swap implements shared.Cell. The document does not expire.
 func (c *Cell) Swap(ctx context.Context, data []byte, version int64, _ time.Time) error {
 	run, fault := c.Fault.before(ctx, OpSwap)
 	var err error
@@ -60,5 +60,5 @@ func (c *Cell) swap(data []byte, version int64) error {
 	case c.version == version+1 && bytes.Equal(c.data, data):
 		return nil
 	}
-	return health.ErrChanged
+	return shared.ErrChanged
 }
