@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	selectPinSQL = `SELECT provider_identity, key_id, key_print, target_model, api_surface, user_path,
+	pinColumns = `provider_identity, key_id, key_print, target_model, api_surface, user_path,
 	client_session_id, last_switch_request_id, assigned_at, last_used_at, expires_at,
 	is_active, epoch, total_input_tokens, total_output_tokens, total_cached_tokens,
-	total_cost_nano_usd, total_requests, switch_count, switch_cost_nano_usd, last_input_tokens
+	total_cost_nano_usd, total_requests, switch_count, switch_cost_nano_usd, last_input_tokens`
+
+	selectPinSQL = `SELECT ` + pinColumns + `
 FROM session_affinity WHERE session_id = ?1 AND model_name = ?2`
 
 	// putPinSQL takes the columns of selectPinSQL in their order, after the key.
@@ -55,15 +57,21 @@ func (c *conn) pin(ref affinity.Ref, now time.Time, malformed *onceRows, logger 
 	if !found {
 		return affinity.Pin{}, pinNone, nil
 	}
+	pin, state := readPin(stmt, ref, now, malformed, logger)
+	return pin, state, nil
+}
+
+// readPin judges the row that stmt stands on, whose first columns are pinColumns.
+func readPin(stmt *sqlite.Stmt, ref affinity.Ref, now time.Time, malformed *onceRows, logger *slog.Logger) (affinity.Pin, pinState) {
 	for col := range pinCols {
 		if !wellFormed(stmt.ColumnType(col), col) {
 			malformed.log(logger, stmt, ref)
-			return affinity.Pin{}, pinMalformed, nil
+			return affinity.Pin{}, pinMalformed
 		}
 	}
 	expires := stmt.ColumnInt64(10)
 	if expires <= now.Unix() {
-		return affinity.Pin{}, pinExpired, nil
+		return affinity.Pin{}, pinExpired
 	}
 	return affinity.Pin{
 		Ref: ref,
@@ -90,7 +98,7 @@ func (c *conn) pin(ref affinity.Ref, now time.Time, malformed *onceRows, logger 
 		SwitchCount:         stmt.ColumnInt64(18),
 		SwitchCostNanoUSD:   stmt.ColumnInt64(19),
 		LastInputTokens:     stmt.ColumnInt64(20),
-	}, pinLive, nil
+	}, pinLive
 }
 
 // wellFormed tells whether a column has a type that we would have written. Absent texts
