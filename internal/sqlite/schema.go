@@ -94,6 +94,6 @@ CREATE TABLE routing_events (
 	affinity             TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX routing_events_session ON routing_events (session_key, created_at);
-`},
+`, documentSchema},
 	}
 }
