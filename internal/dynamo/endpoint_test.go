@@ -41,6 +41,9 @@ func deviates(t *testing.T) {
 	if strings.HasSuffix(t.Name(), "/LargeNumbersAreExact") {
 		t.Skip("minidyn computes in float64: 2^53+1 is 2^53 there")
 	}
+	if strings.HasSuffix(t.Name(), "/PagesSurviveClears") {
+		t.Skip("minidyn looks for the item of ExclusiveStartKey, and lists nothing when that is gone")
+	}
 }
 
 // lenient makes a comparison of two types false, as it is in DynamoDB: minidyn refuses the
