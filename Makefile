@@ -64,7 +64,7 @@ test: test-unit test-e2e test-emulator template-lint test-deploy ## all tests, w
 test-unit: ## tests that need only Go, with the race detector
 	$(GO) test -race ./...
 
-test-e2e: $(JS_DONE) $(PY_DONE) ## the official SDKs against a real process
+test-e2e: $(JS_DONE) $(PY_DONE) ## the official SDKs against real processes: one machine, and the Function URL
 	$(GO) test -race -count=1 -tags e2e ./e2e/...
 
 # npm writes this file last.

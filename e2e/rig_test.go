@@ -1,7 +1,8 @@
 //go:build e2e
 
 // Package e2e proves switchboard from outside: real processes, real sockets, the official
-// SDKs, and the database read by another connection. `make test-e2e` sets up what it needs.
+// SDKs, on one machine and behind a local Function URL, and what it keeps read by another way
+// than its own. `make test-e2e` sets up what it needs.
 package e2e
 
 import (
@@ -169,6 +170,8 @@ func (p *process) stop() {
 	select {
 	case <-p.exited:
 	default:
+		// net/http's Shutdown waits up to 5 s for a connection that was dialled and never used.
+		http.DefaultClient.CloseIdleConnections()
 		p.signal(syscall.SIGTERM)
 	}
 	if log := p.log.String(); strings.Contains(log, "DATA RACE") || strings.Contains(log, `"msg":"panic"`) {

@@ -91,7 +91,8 @@ func checkOpenAI(t *testing.T, s *stack, prefix string, on target) {
 
 	abort := s.thread(prefix+"abort", 2)
 	want(t, "aborted", abort[0], "outcome", on.aborted, "stream", "1")
-	want(t, "after the abort", abort[1], "outcome", "ok", "affinity", "pinned", "decision_reason", "affinity")
+	want(t, "after the abort", abort[1], "outcome", "ok", "affinity", "pinned", "decision_reason", "affinity",
+		"provider_identity", abort[0]["provider_identity"], "key_id", abort[0]["key_id"])
 	if degraded, ok := abort[1]["degraded_providers"]; ok && degraded != "[]" {
 		t.Errorf("after the abort: degraded providers %s, want none", degraded)
 	}

@@ -48,14 +48,14 @@ test('a streamed conversation with tools', async () => {
   const talk = [], reasons = [];
   for (const question of ['today?', 'tomorrow?']) {
     talk.push({role: 'user', content: question});
-    for (let reason; reason !== 'end_turn';) {
+    while (talk.at(-1).role === 'user') {
       const stream = client.messages.stream({...ask, tools, messages: talk}, session('msg-tool-talk'));
       let json = '';
       stream.on('inputJson', (part) => (json += part));
       const {content, stop_reason} = await stream.finalMessage();
       talk.push({role: 'assistant', content});
-      reasons.push((reason = stop_reason));
-      if (reason !== 'tool_use') continue;
+      reasons.push(stop_reason);
+      if (stop_reason !== 'tool_use') continue;
       assert.deepEqual([JSON.parse(json), content[0].input], [{city: 'Berlin'}, {city: 'Berlin'}]);
       talk.push({role: 'user', content: [{type: 'tool_result', tool_use_id: content[0].id, content: 'sunny'}]});
     }
