@@ -6,10 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
 
+	"switchboard/internal/audit"
 	"switchboard/internal/auth"
 	"switchboard/internal/health"
 	"switchboard/internal/provider"
@@ -24,11 +26,13 @@ type Health interface {
 	List(now time.Time) []health.Status
 }
 
-// Options are what the admin plane is made of. All are needed.
+// Options are what the admin plane is made of. All are needed unless they say what is
+// without them.
 type Options struct {
 	Auth      auth.Admin
 	Providers []*provider.Provider
 	Health    Health
+	Reader    audit.Reader // nil: questions about events are answered 503
 	Logger    *slog.Logger
 }
 
@@ -47,6 +51,7 @@ func New(o Options) *Admin {
 	a.endpoints = map[string]endpoint{
 		"/admin/providers": {http.MethodGet: a.providers},
 	}
+	maps.Copy(a.endpoints, a.questions())
 	return a
 }
 

@@ -48,7 +48,7 @@ func table() map[string]row {
 		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
 
 		"audit": {domain, "record", "", "questions over events; who stores them is another matter"},
-		"admin": {domain, "auth health provider wire", "", "it reads what the data plane leaves and never serves a completion"},
+		"admin": {domain, "audit auth health provider record wire", "", "it reads what the data plane leaves and never serves a completion"},
 
 		"config": {edge, "auth gateway health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
