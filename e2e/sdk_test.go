@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,6 +90,7 @@ func checkOpenAI(t *testing.T, s *stack, prefix string, on target) {
 		}
 	}
 
+	want(t, "cut", s.thread(prefix+"cut", 1)[0], "outcome", "upstream_error", "response_status", "200", "stream", "1")
 	abort := s.thread(prefix+"abort", 2)
 	want(t, "aborted", abort[0], "outcome", on.aborted, "stream", "1")
 	want(t, "after the abort", abort[1], "outcome", "ok", "affinity", "pinned", "decision_reason", "affinity",
@@ -98,6 +100,14 @@ func checkOpenAI(t *testing.T, s *stack, prefix string, on target) {
 	}
 
 	s.checkTenTurns(prefix+"ten", "9600000")
+
+	for i := range 12 {
+		session := fmt.Sprintf("%sparallel-%d", prefix, i)
+		if n := distinct(s.thread(session, 3), "provider_identity", "key_id"); n != 1 {
+			t.Errorf("%s was on %d provider keys, want 1", session, n)
+		}
+		want(t, session, s.pin(session), "switch_count", "0", "total_requests", "3", "total_input_tokens", "3000")
+	}
 
 	move := s.thread(prefix+"move", 8)
 	if n := count(move, "switched", "1"); n != 1 {
@@ -116,6 +126,7 @@ func checkAnthropic(t *testing.T, s *stack, prefix string, on target) {
 			"usage_quality", "exact", "cost_nano_usd", messageCost)
 	}
 	want(t, "limited", s.thread(prefix+"msg-limited", 1)[0], "response_status", "429", "decision_reason", "unavailable")
+	want(t, "cut", s.thread(prefix+"msg-cut", 1)[0], "outcome", "upstream_error", "response_status", "200", "stream", "1")
 	abort := s.thread(prefix+"msg-abort", 2)
 	want(t, "aborted", abort[0], "outcome", on.aborted)
 	want(t, "after the abort", abort[1], "outcome", "ok", "decision_reason", "affinity", "key_id", abort[0]["key_id"])

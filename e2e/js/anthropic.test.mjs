@@ -80,6 +80,18 @@ test('chunks come as they are sent', async () => {
   await control('n', {});
 });
 
+test('a stream that the provider cuts is an error, not an end', async () => {
+  await control('n', {cut: 5});
+  const stream = client.messages.stream(ask, session('msg-cut'));
+  let text = '';
+  stream.on('text', (part) => (text += part));
+  const cut = await rejection(stream.finalMessage());
+  await control('n', {});
+  assert.match(text, /^Hello from n\./);
+  assert.ok(cut instanceof Anthropic.APIError, cut);
+  assert.equal(cut.error.type, 'error');
+});
+
 test('large answers, streamed and plain', async () => {
   await control('n', large);
   assert.ok(await client.messages.stream(ask, session('msg-large')).finalText() === largeText('n'), 'streamed');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import OpenAI from 'openai';
-import {assertPaced, assertStayed, base, control, key, large, largeText, long, paced, rejection, session, tooLarge} from './rig.mjs';
+import {assertPaced, assertStayed, base, control, key, large, largeText, long, paced, parallel, rejection, session, tooLarge} from './rig.mjs';
 
 const client = new OpenAI({baseURL: `${base}/v1`, apiKey: key, maxRetries: 0});
 const messages = [{role: 'user', content: 'hello'}];
@@ -145,6 +145,29 @@ test('chunks come as they are sent', async () => {
   const stream = await client.chat.completions.create({model: 'm-oai', messages, stream: true}, session('paced'));
   await assertPaced(stream, (chunk) => chunk.choices[0].delta.content);
   for (const u of ['a', 'b']) await control(u, {});
+});
+
+test('a stream that the provider cuts is an error, not an end', async () => {
+  for (const u of ['a', 'b']) await control(u, {cut: 3});
+  let text = '';
+  const cut = await rejection((async () => {
+    const stream = await client.chat.completions.create({model: 'm-oai', messages, stream: true}, session('cut'));
+    for await (const chunk of stream) text += chunk.choices[0].delta.content ?? '';
+  })());
+  for (const u of ['a', 'b']) await control(u, {});
+  assert.match(text, /^Hello from [ab]\./);
+  assert.ok(cut instanceof OpenAI.APIError, cut);
+  assert.ok(cut.error.message, cut);
+});
+
+test('conversations side by side', async () => {
+  await Promise.all(parallel.map(async (name) => {
+    const texts = new Set();
+    for (let turn = 0; turn < 3; turn++) {
+      texts.add(await textOf(await client.chat.completions.create({model: 'spread', messages, stream: true}, session(name))));
+    }
+    assert.equal(texts.size, 1);
+  }));
 });
 
 test('large answers, streamed and plain', async () => {

@@ -40,6 +40,9 @@ export function largeText(name) {
 /** paced makes an upstream pause between the pieces of its answer. */
 export const paced = {chunks: 6, gap_ms: 200};
 
+/** parallel are the sessions that talk at the same time. */
+export const parallel = Array.from({length: 12}, (_, i) => `parallel-${i}`);
+
 /** assertPaced reads a stream: most pieces of its text, which textOf finds, come as far apart as they are sent. */
 export async function assertPaced(stream, textOf) {
   const times = [];

@@ -39,6 +39,9 @@ def large_text(name):
     return f"Hello from {name}." + "".join(pieces)
 
 
+# The sessions that talk at the same time.
+PARALLEL = [f"parallel-{i}" for i in range(12)]
+
 # Makes an upstream pause between the pieces of its answer.
 PACED = {"chunks": 6, "gap_ms": 200}
 

@@ -89,6 +89,17 @@ class AnthropicSDK(unittest.TestCase):
             assert_paced(self, stream.text_stream)
         control("n")
 
+    def test_cut_stream(self):
+        control("n", cut=5)
+        text = ""
+        with self.assertRaises(anthropic.APIError) as cut:
+            with self.client.messages.stream(extra_headers=session("msg-cut"), **ASK) as stream:
+                for piece in stream.text_stream:
+                    text += piece
+        control("n")
+        self.assertRegex(text, r"^Hello from n\.")
+        self.assertEqual(cut.exception.body["type"], "error")
+
     def test_large_answers(self):
         control("n", **LARGE)
         with self.client.messages.stream(extra_headers=session("msg-large"), **ASK) as stream:

@@ -1,9 +1,10 @@
 import json
 import random
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import openai
-from rig import BASE, KEY, LARGE, PACED, TOO_LARGE, assert_paced, assert_stayed, control, large_text, long, session
+from rig import BASE, KEY, LARGE, PACED, PARALLEL, TOO_LARGE, assert_paced, assert_stayed, control, large_text, long, session
 
 MESSAGES = [{"role": "user", "content": "hello"}]
 TOOLS = [
@@ -156,6 +157,26 @@ class OpenAISDK(unittest.TestCase):
         assert_paced(self, (chunk.choices[0].delta.content for chunk in stream))
         for name in ["a", "b"]:
             control(name)
+
+    def test_cut_stream(self):
+        for name in ["a", "b"]:
+            control(name, cut=3)
+        text = ""
+        with self.assertRaises(openai.APIError) as cut:
+            for chunk in self.chat("cut", stream=True):
+                text += chunk.choices[0].delta.content or ""
+        for name in ["a", "b"]:
+            control(name)
+        self.assertRegex(text, r"^Hello from [ab]\.")
+        self.assertTrue(cut.exception.body["message"], cut.exception)
+
+    def test_conversations_side_by_side(self):
+        def talk(name):
+            return {self.text(self.chat(name, model="spread", stream=True)) for _ in range(3)}
+
+        with ThreadPoolExecutor(len(PARALLEL)) as threads:
+            for texts in threads.map(talk, PARALLEL):
+                self.assertEqual(len(texts), 1, texts)
 
     def test_large_answers(self):
         for name in ["a", "b"]:
