@@ -63,7 +63,7 @@ func (l *loader) clientKeys(v value) {
 				if !ok {
 					return
 				}
-				path, err := parseUserPath(s)
+				path, err := auth.ParseUserPath(s)
 				if err != nil {
 					l.fail(l.valueAt(v), "%s is %v", show(s), err)
 				}

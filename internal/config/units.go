@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"switchboard/internal/route"
 )
 
 // The parsers here name what would be right in their errors and leave it to the caller to
@@ -179,34 +181,4 @@ func parseDigest(s string) (digest [32]byte, err error) {
 func unprintable(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 
 // checkName is for identities, key ids and model names. Its errors complete "the name …".
-func checkName(s string) error {
-	switch {
-	case s == "":
-		return errors.New("is empty")
-	case strings.TrimSpace(s) != s:
-		return errors.New("begins or ends with white space")
-	case strings.ContainsFunc(s, unprintable):
-		return errors.New("has a control character")
-	case len(s) > 200:
-		return errors.New("is longer than 200 bytes")
-	}
-	return nil
-}
-
-// parseUserPath normalises a tenant: "/team/" is "/team", "/" is none.
-func parseUserPath(s string) (string, error) {
-	const right = "write for example /team/app"
-	switch {
-	case s == "":
-		return "", nil
-	case !strings.HasPrefix(s, "/"):
-		return "", errors.New("a user path that does not begin with /; " + right)
-	case strings.ContainsFunc(s, unprintable):
-		return "", errors.New("a user path with a control character; " + right)
-	case strings.Contains(s, "//"):
-		return "", errors.New("a user path with an empty part; " + right)
-	case len(s) > 200:
-		return "", errors.New("a user path longer than 200 bytes; " + right)
-	}
-	return strings.TrimSuffix(s, "/"), nil
-}
+func checkName(s string) error { return route.CheckName(s) }

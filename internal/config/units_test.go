@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"switchboard/internal/auth"
 )
 
 func TestParseSize(t *testing.T) {
@@ -22,9 +24,9 @@ func TestParseUserPath(t *testing.T) {
 		"": "", "/": "", "/a": "/a", "/a/": "/a", "/team/app": "/team/app", "/ü": "/ü",
 		"a": "!", "//": "!", "/a//b": "!", "/a\n": "!", "/a\x7f": "!", "/\xff": "!", " /a": "!", "/" + strings.Repeat("x", 200): "!",
 	} {
-		got, err := parseUserPath(text)
+		got, err := auth.ParseUserPath(text)
 		if want == "!" && err == nil || want != "!" && (err != nil || got != want) {
-			t.Errorf("parseUserPath(%q) = %q, %v, want %q (!: an error)", text, got, err, want)
+			t.Errorf("ParseUserPath(%q) = %q, %v, want %q (!: an error)", text, got, err, want)
 		}
 	}
 }

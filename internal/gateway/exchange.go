@@ -29,6 +29,7 @@ type exchange struct {
 	event record.Event
 	cause string // of a failure, for the log alone
 
+	catalog  *route.Catalog // what exists for this request, from its decision to its end
 	request  *wire.Request
 	body     *[]byte // pooled
 	identity session.Identity
@@ -150,21 +151,10 @@ func (x *exchange) identify(ctx context.Context) {
 // decide looks the pin up, plans, and claims the first target for a new session. A claim
 // that another request won is adopted and planned again with its pin.
 func (x *exchange) decide(ctx context.Context) (route.Decision, *wire.Error) {
-	model := x.request.Fields.Model
-	pins, _ := x.g.Catalog.Pins(model)
-	if pins && x.identity.Key != "" {
-		ref := affinity.Ref{SessionKey: x.identity.Key, Model: model}
-		x.binding = x.g.binder.Lookup(ctx, ref, x.began, x.usable)
-	}
-	refreshing, release := budget.With(ctx, storeBudget)
-	x.g.Board.Refresh(refreshing, x.began)
-	release()
+	x.look(ctx)
 	decision := x.plan()
-	switch {
-	case !decision.Known:
-		return decision, errUnknownModel(model)
-	case !decision.Served:
-		return decision, errWrongSurface(model, x.op.Surface)
+	if e := x.unserved(decision); e != nil {
+		return decision, e
 	}
 	if x.op.Billed && len(decision.Attempts) > 0 &&
 		x.binding.Claim(ctx, x.target(decision.Attempts[0]), x.event.RequestID, x.event.UserPath, x.identity.ID, x.began) {
@@ -175,11 +165,50 @@ func (x *exchange) decide(ctx context.Context) (route.Decision, *wire.Error) {
 	return decision, nil
 }
 
+// look reads what a plan depends on beside the request: the pin, what the other instances
+// know of the providers' health, and what exists for the caller, which stays as it is now
+// until the request ends.
+func (x *exchange) look(ctx context.Context) {
+	x.catalog = x.g.Catalog.For(x.event.UserPath)
+	pins := x.bind(ctx)
+	refreshing, release := budget.With(ctx, storeBudget)
+	x.g.Board.Refresh(refreshing, x.began)
+	x.g.Catalog.Refresh(refreshing, x.began) // after the lookup, which may have brought its news along
+	release()
+	x.catalog = x.g.Catalog.For(x.event.UserPath)
+	if now, _ := x.catalog.Pins(x.request.Fields.Model); now != pins {
+		x.bind(ctx)
+	}
+}
+
+// bind looks the pin up, if the model has pins.
+func (x *exchange) bind(ctx context.Context) (pins bool) {
+	model := x.request.Fields.Model
+	pins, _ = x.catalog.Pins(model)
+	x.binding = affinity.Unbound()
+	if pins && x.identity.Key != "" {
+		ref := affinity.Ref{SessionKey: x.identity.Key, Model: model}
+		x.binding = x.g.binder.Lookup(ctx, ref, x.began, x.usable)
+	}
+	return pins
+}
+
+// unserved refuses what no configured provider could ever serve.
+func (x *exchange) unserved(decision route.Decision) *wire.Error {
+	switch {
+	case !decision.Known:
+		return errUnknownModel(x.request.Fields.Model)
+	case !decision.Served:
+		return errWrongSurface(x.request.Fields.Model, x.op.Surface)
+	}
+	return nil
+}
+
 func (x *exchange) plan() route.Decision {
-	return x.g.Catalog.Plan(route.Input{
+	return x.catalog.Plan(route.Input{
 		Model: x.request.Fields.Model, Surface: x.op.Surface, SessionKey: x.identity.Key,
 		Pin: x.binding.Pin(), Home: x.home, Health: x.g.Board.View(x.began),
-		EstimatedInput: int64(len(x.request.Body)) / bytesPerToken, Draw: x.draw,
+		EstimatedInput: x.estimatedInput(), Draw: x.draw,
 	})
 }
 
@@ -187,8 +216,10 @@ func (x *exchange) plan() route.Decision {
 // the proportion of input to output prices.
 const bytesPerToken = 4
 
+func (x *exchange) estimatedInput() int64 { return int64(len(x.request.Body)) / bytesPerToken }
+
 func (x *exchange) usable(t affinity.Target) bool {
-	return x.g.Catalog.Configured(t)
+	return x.catalog.Configured(t)
 }
 
 // target is where a pin to an attempt points. Where keys take turns within a session it

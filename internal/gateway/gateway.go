@@ -23,9 +23,20 @@ import (
 	"switchboard/internal/wire"
 )
 
-// Options are what a gateway is made of. All are needed.
+// Catalogs yields what can be asked for, as it is now. A request takes one and keeps it.
+type Catalogs interface {
+	// Refresh takes over what other instances have changed, if it is time to ask. It waits no
+	// longer than ctx, and leaves everything as it was when there is no answer.
+	Refresh(ctx context.Context, now time.Time)
+	// For is what exists for callers with that user path. It costs no I/O.
+	For(userPath string) *route.Catalog
+}
+
+var _ Catalogs = (*route.Catalog)(nil)
+
+// Options are what a gateway is made of. All are needed, but for switches.
 type Options struct {
-	Catalog     *route.Catalog
+	Catalog     Catalogs
 	Identifier  *session.Identifier
 	Auth        *auth.Authenticator
 	Store       affinity.Store
@@ -36,6 +47,7 @@ type Options struct {
 	Timeouts    proxy.Timeouts
 	MaxAttempts int           // calls to providers per request
 	MaxBody     int64         // bytes of a request body
+	OnlyVirtual bool          // GET /v1/models lists virtual models alone
 	IdleTTL     time.Duration // of a pin
 	Logger      *slog.Logger
 }

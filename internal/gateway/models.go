@@ -1,11 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"switchboard/internal/budget"
 	"switchboard/internal/route"
 	"switchboard/internal/wire"
 )
@@ -32,11 +35,12 @@ func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 		return
 	case (r.URL.Path == "/v1/models" || isModel && id != "") && read:
-		if _, ok := g.Auth.Authenticate(r.Header); !ok {
+		principal, ok := g.Auth.Authenticate(r.Header)
+		if !ok {
 			wire.WriteError(w, surface, errUnauthenticated())
 			return
 		}
-		g.serveModels(w, surface, id)
+		g.serveModels(r.Context(), w, surface, principal.UserPath, id)
 		return
 	case r.URL.Path == "/" || r.URL.Path == "/health" || r.URL.Path == "/v1/models" || isModel && id != "":
 	default:
@@ -53,28 +57,30 @@ func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveModels lists the names that clients can ask for, or shows one. Anthropic's clients
+// serveModels lists the names that the caller can ask for, or shows one. Anthropic's clients
 // know themselves by the anthropic-version header and get their own shape.
-func (g *Gateway) serveModels(w http.ResponseWriter, surface wire.Surface, id string) {
-	entries := g.Catalog.Entries()
+func (g *Gateway) serveModels(ctx context.Context, w http.ResponseWriter, surface wire.Surface, userPath, id string) {
+	now := time.Now()
+	refreshing, release := budget.With(ctx, storeBudget)
+	g.Board.Refresh(refreshing, now)
+	g.Catalog.Refresh(refreshing, now)
+	release()
+	catalog, view := g.Catalog.For(userPath), g.Board.View(now)
 	shape := openAIModel
 	if surface == wire.Messages {
 		shape = anthropicModel
 	}
 	if id != "" {
-		for _, e := range entries {
-			if e.ID == id {
-				writeJSON(w, http.StatusOK, shape(e))
-				return
-			}
-		}
-		if _, known := g.Catalog.Pins(id); known { // provider/model
-			owner, _, _ := strings.Cut(id, "/")
-			writeJSON(w, http.StatusOK, shape(route.Entry{ID: id, OwnedBy: owner}))
+		if e, known := catalog.Entry(id, view); known {
+			writeJSON(w, http.StatusOK, shape(e))
 			return
 		}
 		wire.WriteError(w, surface, errUnknownModel(id))
 		return
+	}
+	entries := catalog.Entries(view)
+	if g.OnlyVirtual {
+		entries = slices.DeleteFunc(entries, func(e route.Entry) bool { return !e.Virtual })
 	}
 	list := make([]map[string]any, 0, len(entries))
 	for _, e := range entries {

@@ -2,22 +2,30 @@ package route
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"switchboard/internal/affinity"
 	"switchboard/internal/provider"
-	"switchboard/internal/wire"
 )
 
 // Catalog is what can be asked for: providers, their models and virtual models. Immutable,
 // safe for concurrent use.
 type Catalog struct {
+	*base
+	virtual  map[string]*name // a virtual model hides a plain name
+	limited  bool             // some virtual model is not for everybody
+	userPath string           // whose it is
+}
+
+// base is what the configuration alone decides.
+type base struct {
 	accounts []*account // by identity
 	byName   map[string]*account
-	names    map[string]*name // plain and virtual; a virtual model hides a plain one
+	plain    map[string]*name
 }
 
 // account is a provider with what routing needs of it.
@@ -33,6 +41,7 @@ type name struct {
 	reason  string // why the first candidate is first
 	pins    bool
 	virtual bool
+	users   []string // user paths that may ask for it; none: everybody
 	group   *group
 	offers  offers
 }
@@ -44,36 +53,60 @@ type name struct {
 // it, provider/model split at the first slash. Asked for in that last way, a provider that
 // lists no models takes any, at an unknown price. The target of a virtual model that is
 // spelled like the virtual model itself means the plain name it hides.
+//
+// An error about a virtual model is a *VirtualError.
 func NewCatalog(providers []*provider.Provider, virtuals []Virtual) (*Catalog, error) {
-	c := &Catalog{byName: make(map[string]*account, len(providers)), names: map[string]*name{}}
+	b := &base{byName: make(map[string]*account, len(providers)), plain: map[string]*name{}}
 	for _, p := range providers {
-		if err := c.add(p); err != nil {
+		if err := b.add(p); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortFunc(c.accounts, func(a, b *account) int { return cmp.Compare(a.provider.Identity, b.provider.Identity) })
-	for _, a := range c.accounts {
+	slices.SortFunc(b.accounts, func(a, b *account) int { return cmp.Compare(a.provider.Identity, b.provider.Identity) })
+	for _, a := range b.accounts {
 		for _, m := range a.provider.Models {
 			t := &target{a, m}
 			a.explicit[m.ID] = explicitName(t)
-			plain := c.names[m.ID]
+			plain := b.plain[m.ID]
 			if plain == nil {
 				plain = &name{reason: ReasonRank, pins: true, group: &group{strategy: rank{}}}
-				c.names[m.ID] = plain
+				b.plain[m.ID] = plain
 			}
 			plain.group.members = append(plain.group.members, member{target: t, weight: 1})
 		}
 	}
-	linked, err := link(c, virtuals)
+	return (&Catalog{base: b}).With(virtuals)
+}
+
+// With is the catalog over the same providers with these virtual models and no others.
+func (c *Catalog) With(virtuals []Virtual) (*Catalog, error) {
+	linked, err := link(c.base, virtuals)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(c.names, linked)
-	return c, nil
+	made := &Catalog{base: c.base, virtual: linked}
+	for _, n := range linked {
+		made.limited = made.limited || len(n.users) > 0
+	}
+	return made, nil
 }
 
-func (c *Catalog) add(p *provider.Provider) error {
-	switch _, twice := c.byName[p.Identity]; {
+// For is the catalog as a caller with that user path sees it: the virtual models that are
+// not for it do not exist.
+func (c *Catalog) For(userPath string) *Catalog {
+	if !c.limited || userPath == c.userPath {
+		return c
+	}
+	own := *c
+	own.userPath = userPath
+	return &own
+}
+
+// Refresh does nothing: what is immutable has no news.
+func (c *Catalog) Refresh(context.Context, time.Time) {}
+
+func (b *base) add(p *provider.Provider) error {
+	switch _, twice := b.byName[p.Identity]; {
 	case p.Identity == "" || strings.Contains(p.Identity, "/"):
 		return fmt.Errorf("provider %q: an identity is a name without a slash", p.Identity)
 	case twice:
@@ -98,8 +131,8 @@ func (c *Catalog) add(p *provider.Provider) error {
 			}
 		}
 	}
-	c.byName[p.Identity] = a
-	c.accounts = append(c.accounts, a)
+	b.byName[p.Identity] = a
+	b.accounts = append(b.accounts, a)
 	return nil
 }
 
@@ -111,15 +144,19 @@ func explicitName(t *target) *name {
 
 // find resolves a requested model; nil when there is none.
 func (c *Catalog) find(model string) *name {
-	if n := c.names[model]; n != nil {
+	if n := c.virtual[model]; n != nil && n.isFor(c.userPath) {
 		return n
 	}
-	return c.findExplicit(model)
+	return c.findReal(model)
 }
 
-func (c *Catalog) findExplicit(model string) *name {
+// findReal resolves a name past the virtual models.
+func (b *base) findReal(model string) *name {
+	if n := b.plain[model]; n != nil {
+		return n
+	}
 	identity, id, ok := strings.Cut(model, "/")
-	a := c.byName[identity]
+	a := b.byName[identity]
 	if !ok || a == nil || id == "" {
 		return nil
 	}
@@ -129,30 +166,14 @@ func (c *Catalog) findExplicit(model string) *name {
 	return a.explicit[id]
 }
 
-// Entry is one name that clients can ask for, for /v1/models.
-type Entry struct {
-	ID       string
-	OwnedBy  string // provider identity, or "switchboard" for virtual models and names of several providers
-	Surfaces []wire.Surface
-}
-
-// Entries lists plain and virtual names, sorted.
-func (c *Catalog) Entries() []Entry {
-	list := make([]Entry, 0, len(c.names))
-	for id, n := range c.names {
-		e := Entry{ID: id, OwnedBy: "switchboard"}
-		if m := n.group.members; !n.virtual && len(m) == 1 {
-			e.OwnedBy = m[0].target.account.provider.Identity
+// isFor tells whether a caller with that user path may ask for the name.
+func (n *name) isFor(userPath string) bool {
+	for _, root := range n.users {
+		if root == "/" || strings.HasPrefix(userPath, root) && (len(userPath) == len(root) || userPath[len(root)] == '/') {
+			return true
 		}
-		for _, s := range surfaces() {
-			if n.offer(s).served {
-				e.Surfaces = append(e.Surfaces, s)
-			}
-		}
-		list = append(list, e)
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
-	return list
+	return len(n.users) == 0
 }
 
 // Providers returns the providers sorted by identity.

@@ -17,15 +17,15 @@ func TestEntriesListPlainAndVirtualNamesSorted(t *testing.T) {
 		virtual("smart", "", "m"), virtual("b", "", "N/m"))
 	both := []wire.Surface{wire.Messages, wire.Chat, wire.Responses}
 	want := []Entry{
-		{"b", "switchboard", []wire.Surface{wire.Messages}}, // the virtual one, once
-		{"m", "switchboard", both},
-		{"own/n", "N", []wire.Surface{wire.Messages}},
-		{"smart", "switchboard", both},
+		{"b", "N", []wire.Surface{wire.Messages}, true}, // the virtual one, once
+		{"m", "switchboard", both, false},
+		{"own/n", "N", []wire.Surface{wire.Messages}, false},
+		{"smart", "B", both, true},
 	}
-	if diff := cmp.Diff(want, c.Entries()); diff != "" {
+	if diff := cmp.Diff(want, c.Entries(nil)); diff != "" {
 		t.Errorf("Entries (-want +got):\n%s", diff)
 	}
-	if got := mustCatalog(t, nil).Entries(); len(got) != 0 {
+	if got := mustCatalog(t, nil).Entries(nil); len(got) != 0 {
 		t.Errorf("Entries of nothing = %v", got)
 	}
 }

@@ -29,6 +29,13 @@ type Virtual struct {
 	Strategy string // round_robin (also when empty), cost, failover
 	Affinity bool   // session_affinity; default true
 	Targets  []VirtualTarget
+	// UserPaths limits who may ask for it: those and everything below them; "/" is everybody,
+	// and so is none. For others the name does not exist. As the target of another virtual
+	// model it serves whoever may ask for that one.
+	UserPaths []string
+	// Disabled makes it checked like all, and then not exist. Its name may still stand among
+	// targets, where it means the plain name that it would hide, if there is one.
+	Disabled bool
 }
 
 // VirtualTarget names provider/model, a plain model or another virtual model.

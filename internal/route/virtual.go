@@ -1,36 +1,63 @@
 package route
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // maxDepth is how many virtual models a chain may have.
 const maxDepth = 8
 
+// VirtualError says what is wrong with a virtual model.
+type VirtualError struct {
+	Source string   // its name
+	Field  string   // source, strategy, targets, targets[0].model, targets[0].weight
+	Chain  []string // of virtual models that lead in a circle or too deep; the first begins it
+	Text   string   // without the name
+}
+
+func (e *VirtualError) Error() string { return fmt.Sprintf("virtual model %q: %s", e.Source, e.Text) }
+
+// CheckName tells whether a text can be the name of a model: it reads on after "the name".
+func CheckName(s string) error {
+	switch {
+	case s == "":
+		return errors.New("is empty")
+	case strings.TrimSpace(s) != s:
+		return errors.New("begins or ends with white space")
+	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }):
+		return errors.New("has a control character")
+	case len(s) > 200:
+		return errors.New("is longer than 200 bytes")
+	}
+	return nil
+}
+
 // linker turns virtual models into names.
 type linker struct {
-	catalog *Catalog // with plain names only
-	given   map[string]*Virtual
-	done    map[string]linkedName
-	path    []string // virtual models that are being linked
+	base  *base
+	given map[string]*Virtual
+	done  map[string]linkedName
+	path  []string // virtual models that are being linked
 }
 
 type linkedName struct {
-	name  *name
-	depth int // 1 when no target is another virtual model
+	name  *name    // nil when it does not exist: disabled, or all of its targets are
+	chain []string // the deepest way down: itself, then other virtual models
 }
 
-func link(c *Catalog, virtuals []Virtual) (map[string]*name, error) {
-	l := &linker{catalog: c, given: make(map[string]*Virtual, len(virtuals)), done: map[string]linkedName{}}
+func link(b *base, virtuals []Virtual) (map[string]*name, error) {
+	l := &linker{base: b, given: make(map[string]*Virtual, len(virtuals)), done: map[string]linkedName{}}
 	for i := range virtuals {
 		v := &virtuals[i]
 		if v.Source == "" {
-			return nil, fmt.Errorf("virtual model %q: it needs a name", v.Source)
+			return nil, &VirtualError{Field: "source", Text: "it needs a name"}
 		}
 		if l.given[v.Source] != nil {
-			return nil, fmt.Errorf("virtual model %q: there are two of that name", v.Source)
+			return nil, &VirtualError{Source: v.Source, Field: "source", Text: "there are two of that name"}
 		}
 		l.given[v.Source] = v
 	}
@@ -40,7 +67,9 @@ func link(c *Catalog, virtuals []Virtual) (map[string]*name, error) {
 		if err != nil {
 			return nil, err
 		}
-		names[virtuals[i].Source] = linked.name
+		if linked.name != nil {
+			names[virtuals[i].Source] = linked.name
+		}
 	}
 	return names, nil
 }
@@ -50,67 +79,95 @@ func (l *linker) link(v *Virtual) (linkedName, error) {
 		return linked, nil
 	}
 	if at := slices.Index(l.path, v.Source); at >= 0 {
-		return linkedName{}, fmt.Errorf("virtual model %q: its targets lead back to it: %s", v.Source, chain(l.path[at:], v.Source))
+		return linkedName{}, circle(l.path[at:], v.Source)
 	}
 	strategy, reason, ok := strategyNamed(v.Strategy)
 	switch {
 	case !ok:
-		return linkedName{}, fmt.Errorf("virtual model %q: there is no strategy %q; known here: %s", v.Source, v.Strategy, strings.Join(strategyNames(), ", "))
+		return linkedName{}, &VirtualError{
+			Source: v.Source, Field: "strategy",
+			Text: fmt.Sprintf("there is no strategy %q; known here: %s", v.Strategy, strings.Join(strategyNames(), ", ")),
+		}
 	case len(v.Targets) == 0:
-		return linkedName{}, fmt.Errorf("virtual model %q: it has no targets", v.Source)
+		return linkedName{}, &VirtualError{Source: v.Source, Field: "targets", Text: "it has no targets"}
 	}
 	l.path = append(l.path, v.Source)
 	g := &group{strategy: strategy, turn: newRotation(v.Source)}
-	depth := 1
-	for _, t := range v.Targets {
-		m, below, err := l.member(v, t)
+	var below []string
+	for i := range v.Targets {
+		m, chain, err := l.member(v, i)
 		if err != nil {
 			return linkedName{}, err
 		}
-		if depth = max(depth, below+1); depth > maxDepth {
-			return linkedName{}, fmt.Errorf("virtual model %q: virtual models are nested more than %d deep below it", v.Source, maxDepth)
+		if len(chain) > len(below) {
+			below = chain
 		}
-		g.members = append(g.members, m)
+		if m.target != nil || m.group != nil {
+			g.members = append(g.members, m)
+		}
 	}
 	l.path = l.path[:len(l.path)-1]
-	linked := linkedName{&name{
-		reason: reason, virtual: true, group: g,
-		pins: v.Affinity && reason != ReasonFailover,
-	}, depth}
+	linked := linkedName{chain: append([]string{v.Source}, below...)}
+	if len(linked.chain) > maxDepth {
+		return linkedName{}, &VirtualError{
+			Source: v.Source, Field: "targets", Chain: linked.chain,
+			Text: fmt.Sprintf("virtual models are nested more than %d deep below it: %s", maxDepth, strings.Join(linked.chain, " -> ")),
+		}
+	}
+	if !v.Disabled && len(g.members) > 0 {
+		linked.name = &name{
+			reason: reason, virtual: true, users: v.UserPaths, group: g,
+			pins: v.Affinity && reason != ReasonFailover,
+		}
+	}
 	l.done[v.Source] = linked
 	return linked, nil
 }
 
-// member resolves one target; depth is 0 for a real one.
-func (l *linker) member(v *Virtual, t VirtualTarget) (m member, depth int, err error) {
-	m.weight = max(1, t.Weight)
+// member resolves one target; chain is nil for a real one. It is the zero member when the
+// target is a virtual model that does not exist now.
+func (l *linker) member(v *Virtual, at int) (m member, chain []string, err error) {
+	t := v.Targets[at]
+	weight := max(1, t.Weight)
 	if t.Weight < 0 {
-		return m, 0, fmt.Errorf("virtual model %q: target %q has the weight %d; the least is 1", v.Source, t.Model, t.Weight)
+		return m, nil, &VirtualError{
+			Source: v.Source, Field: fmt.Sprintf("targets[%d].weight", at),
+			Text: fmt.Sprintf("target %q has the weight %d; the least is 1", t.Model, t.Weight),
+		}
 	}
-	if nested := l.given[t.Model]; nested != nil && t.Model != v.Source {
+	nested := l.given[t.Model]
+	if nested != nil && t.Model != v.Source {
 		linked, err := l.link(nested)
 		if err != nil {
-			return m, 0, err
+			return m, nil, err
 		}
-		m.group = linked.name.group
-		return m, linked.depth, nil
+		if linked.name != nil {
+			return member{group: linked.name.group, weight: weight}, linked.chain, nil
+		}
+		chain = linked.chain
 	}
-	n := l.catalog.find(t.Model)
+	n := l.base.findReal(t.Model)
 	switch {
+	case n != nil && len(n.group.members) == 1:
+		return member{target: n.group.members[0].target, weight: weight}, chain, nil
 	case n != nil:
+		return member{group: n.group, weight: weight}, chain, nil
 	case t.Model == v.Source:
-		return m, 0, fmt.Errorf("virtual model %q: its targets lead back to it: %s", v.Source, chain([]string{v.Source}, v.Source))
-	default:
-		return m, 0, fmt.Errorf("virtual model %q: target %q is neither provider/model, nor a model that a provider lists, nor a virtual model", v.Source, t.Model)
+		return m, nil, circle([]string{v.Source}, v.Source)
+	case nested != nil:
+		return m, chain, nil
 	}
-	if members := n.group.members; len(members) == 1 {
-		m.target = members[0].target
-	} else {
-		m.group = n.group
+	return m, nil, &VirtualError{
+		Source: v.Source, Field: fmt.Sprintf("targets[%d].model", at),
+		Text: fmt.Sprintf("target %q is neither provider/model, nor a model that a provider lists, nor a virtual model", t.Model),
 	}
-	return m, 0, nil
 }
 
-func chain(path []string, end string) string {
-	return strings.Join(append(slices.Clone(path), end), " -> ")
+// circle is the error of a path that leads back to source, its first.
+func circle(path []string, source string) error {
+	chain := append(slices.Clone(path), source)
+	return &VirtualError{
+		Source: source, Field: "targets", Chain: chain,
+		Text: "its targets lead back to it: " + strings.Join(chain, " -> "),
+	}
 }
