@@ -44,6 +44,12 @@ type Coverage struct {
 	Complete bool `json:"complete"`
 	// Unreadable counts records that were no events: cut or damaged lines. They are skipped.
 	Unreadable int64 `json:"unreadable_records"`
+	// Since is set when older events exist that were not looked at, because the question
+	// did not say from when: only events from then on are in the answer.
+	Since time.Time `json:"since,omitzero"`
+	// Pending counts the parts (objects) of the asked range that are not loaded yet. Asked
+	// again, the question goes on with them.
+	Pending int64 `json:"pending,omitempty"`
 }
 
 // Thread is a session with the newest of its requests that the filter chose. A request
