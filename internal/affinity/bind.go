@@ -63,6 +63,9 @@ func (b *Binder) Lookup(ctx context.Context, ref Ref, now time.Time, usable func
 // Pin is the pin to route by, or nil.
 func (b *Binding) Pin() *Pin { return b.pin }
 
+// Bound tells whether the request may have a pin at all.
+func (b *Binding) Bound() bool { return b.binder != nil }
+
 // State says how the request relates to its pin now.
 func (b *Binding) State() State { return b.state }
 
