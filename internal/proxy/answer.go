@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -219,7 +220,7 @@ func (a *Answer) readHead() *Failure {
 }
 
 func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
-	client := newClientWriter(w, a.client.timeouts.Idle)
+	client := newClientWriter(a.ctx, w, a.client.timeouts.Idle)
 	defer client.close()
 	if err := client.write(a.held); err != nil {
 		return a.clientGone(err)
@@ -258,6 +259,9 @@ func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
 
 // clientGone ends the upstream call because the client no longer reads.
 func (a *Answer) clientGone(err error) Ending {
+	if cause := context.Cause(a.ctx); errors.Is(cause, ErrDeadline) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
 	a.cancel(err)
 	return Ending{Class: health.ClientGone, Cause: err}
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -30,13 +31,18 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 // open calls a provider that gives the canned answer.
 func (c canned) open(t *testing.T, surface wire.Surface, stream string) (*Answer, *Failure) {
 	t.Helper()
+	return c.openWithin(t.Context(), t, surface, stream)
+}
+
+func (c canned) openWithin(ctx context.Context, t *testing.T, surface wire.Surface, stream string) (*Answer, *Failure) {
+	t.Helper()
 	client := NewClient(c, Timeouts{FirstByte: time.Minute, FirstByteUnary: time.Minute, Idle: time.Minute})
 	body := []byte(`{"model":"m","stream":` + stream + `}`)
 	request, err := wire.Decode(wire.Operation{Surface: surface, Path: "/x", Billed: true}, "", nil, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Open(t.Context(), request, Target{
+	return client.Open(ctx, request, Target{
 		Provider: &provider.Provider{Type: "openai", BaseURL: "http://127.0.0.1:1/v1"},
 		Key:      provider.Key{ID: "1", Text: "sk-test-AAAABBBBCCCCDDDD1234"},
 		Model:    provider.Model{ID: "m", Upstream: "m"},

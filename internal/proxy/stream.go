@@ -68,7 +68,7 @@ func (a *Answer) note(marks provider.Mark) {
 
 // copyStream relays a stream. Each chunk leaves as it came and at once.
 func (a *Answer) copyStream(w http.ResponseWriter) Ending {
-	client := newClientWriter(w, a.client.timeouts.Idle)
+	client := newClientWriter(a.ctx, w, a.client.timeouts.Idle)
 	defer client.close()
 	if ending, done := a.send(client, a.held); done {
 		return ending
