@@ -16,6 +16,7 @@ type ring string
 const (
 	domain  ring = "domain"  // knows no technology
 	adapter ring = "adapter" // one technology, against the contracts
+	ground  ring = "ground"  // one technology, shared by the adapters that stand on it
 	edge    ring = "edge"    // configuration: yields what the domain takes
 	support ring = "support" // only tests import it
 )
@@ -47,6 +48,8 @@ func table() map[string]row {
 		"proxy":    {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
 		"gateway":  {domain, "wire session route affinity budget health proxy record provider auth", "github.com/oklog/ulid", "the only one that sees all stages"},
 
+		"virtual": {domain, "auth provider route shared", "", "it merges what is saved with what is declared; where it is saved is another matter"},
+
 		"audit": {domain, "record", "", "questions over events; who stores them is another matter"},
 		"admin": {domain, "audit auth health provider record wire", "", "it reads what the data plane leaves and never serves a completion"},
 
@@ -58,13 +61,16 @@ func table() map[string]row {
 
 		"firehose": {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 
-		"sqlite": {adapter, "affinity record shared", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
+		"eventdb": {ground, "audit record", "zombiezen.com/go/sqlite", "events in SQLite tables, wherever the file is and whoever fills it"},
+
+		"sqlite": {adapter, "affinity audit eventdb record shared", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
 		"dynamo": {adapter, "affinity shared", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 		"mem":    {adapter, "affinity record shared", "", "one technology against the contracts, never another adapter"},
 
 		"functionurl":           {support, "", "", "plays Lambda below a bootstrap; it must not know what that does"},
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"shared/sharedtest":     {support, "shared", "", "a suite knows the contract alone"},
+		"audit/audittest":       {support, "audit record", "github.com/google/go-cmp", "a suite knows the contract alone"},
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"provider/gencatalog":   {support, "", "charm.land/catwalk", "writes the catalog that provider embeds; linked into nothing"},
 		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},

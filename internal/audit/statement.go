@@ -3,6 +3,7 @@ package audit
 import "strings"
 
 // Dialect is what one engine says in its own way. The questions themselves are below, once.
+// Their joins are written CROSS JOIN … WHERE, which some engines take as the order to join in.
 type Dialect struct {
 	// Literals writes values into the text, quoted (Quote), instead of binding them.
 	Literals bool
@@ -24,6 +25,9 @@ type Relations struct {
 	// provider and day: thread, session (1, or 0 for an event without session), model_name,
 	// provider_identity, day (2006-01-02), newest (NewestKey of the newest) and UsageColumns.
 	Cells string
+	// Sums are Cells that need not have thread, session and newest, for questions that ask
+	// of no thread. Empty: Cells.
+	Sums string
 	// Chosen has one row for each chosen thread: thread, newest. Empty: it is made from Cells.
 	Chosen string
 	// ChosenSessions is Chosen without the events that have no session.
@@ -35,7 +39,7 @@ type Relations struct {
 	// Matching are the chosen ones of Events.
 	Matching string
 	// SessionCount has one row: sessions, the number of chosen sessions. Empty: it is
-	// made from Cells.
+	// made from Cells, and Sums must be empty too.
 	SessionCount string
 	// Counted leaves the total out of pages (0): the reader asks for it by itself.
 	Counted bool
@@ -44,14 +48,14 @@ type Relations struct {
 func (d Dialect) open(f Filter) (*Values, Relations) {
 	v := &Values{Literals: d.Literals}
 	r := d.Relations(v, f)
+	if r.Sums == "" {
+		r.Sums = r.Cells
+	}
 	if r.Chosen == "" {
 		r.Chosen = "SELECT c.thread, MAX(c.newest) AS newest FROM cells c GROUP BY c.thread"
 	}
 	if r.ChosenSessions == "" {
 		r.ChosenSessions = "SELECT c.thread, MAX(c.newest) AS newest FROM cells c WHERE c.session = 1 GROUP BY c.thread"
-	}
-	if r.SessionCount == "" {
-		r.SessionCount = "SELECT COUNT(DISTINCT CASE WHEN c.session = 1 THEN c.thread END) AS sessions FROM cells c"
 	}
 	return v, r
 }
@@ -85,6 +89,9 @@ func (r Relations) cells() string {
 	return "cells AS " + r.Hint + "(" + r.Cells + ")"
 }
 
+// sums is cells for questions that ask of no thread.
+func (r Relations) sums() string { return as("cells", r.Sums) }
+
 func as(name, query string) string { return name + " AS (" + query + ")" }
 
 // Threads yields a page of threads: total, user_path, session_id, request_count and the
@@ -94,7 +101,8 @@ func (d Dialect) Threads(f Filter, p Page) Statement {
 	return v.statement(r.with(r.cells(), as("chosen", r.Chosen), as("threads", r.Threads), as("events", r.Events),
 		as("page", "SELECT c.thread, c.newest FROM chosen c ORDER BY c.newest DESC "+d.page(v, p))),
 		"SELECT "+r.total("chosen")+", t.user_path, t.session_id, t.request_count, "+prefixed("e", EventColumns())+`
-FROM page p JOIN threads t ON t.thread = p.thread JOIN events e ON e.event_id = SUBSTR(p.newest, 20)
+FROM page p CROSS JOIN threads t CROSS JOIN events e
+WHERE t.thread = p.thread AND e.event_id = SUBSTR(p.newest, 20)
 ORDER BY p.newest DESC`)
 }
 
@@ -116,7 +124,7 @@ ORDER BY e.created_at DESC, e.event_id DESC `+d.page(v, p))
 // LogTotal yields the number of chosen events.
 func (d Dialect) LogTotal(f Filter) Statement {
 	v, r := d.open(f)
-	return v.statement(r.with(r.cells()), "SELECT COALESCE(SUM(c.requests), 0) AS total FROM cells c")
+	return v.statement(r.with(r.sums()), "SELECT COALESCE(SUM(c.requests), 0) AS total FROM cells c")
 }
 
 // Sessions yields a page of sessions: total, user_path, session_id, newest and
@@ -125,9 +133,10 @@ func (d Dialect) Sessions(f Filter, p Page) Statement {
 	v, r := d.open(f)
 	return v.statement(r.with(r.cells(), as("chosen", r.ChosenSessions), as("threads", r.Threads),
 		as("page", "SELECT c.thread, c.newest FROM chosen c ORDER BY c.newest DESC "+d.page(v, p)),
-		as("used", "SELECT p.thread, p.newest, "+sums()+" FROM page p JOIN cells c ON c.thread = p.thread GROUP BY p.thread, p.newest")),
+		as("used", "SELECT p.thread, p.newest, "+sums()+" FROM page p CROSS JOIN cells c WHERE c.thread = p.thread GROUP BY p.thread, p.newest")),
 		"SELECT "+r.total("chosen")+", t.user_path, t.session_id, u.newest, "+prefixed("u", UsageColumns())+`
-FROM used u JOIN threads t ON t.thread = u.thread
+FROM used u CROSS JOIN threads t
+WHERE t.thread = u.thread
 ORDER BY u.newest DESC`)
 }
 
@@ -141,7 +150,11 @@ func (d Dialect) SessionsTotal(f Filter) Statement {
 // model_name, provider_identity and UsageColumns. Nothing chosen has no row.
 func (d Dialect) Summary(f Filter) Statement {
 	v, r := d.open(f)
-	return v.statement(r.with(r.cells(), as("counted", r.SessionCount),
+	count := r.SessionCount
+	if count == "" {
+		count = "SELECT COUNT(DISTINCT CASE WHEN c.session = 1 THEN c.thread END) AS sessions FROM cells c"
+	}
+	return v.statement(r.with(r.sums(), as("counted", count),
 		as("used", "SELECT c.model_name, c.provider_identity, "+sums()+" FROM cells c GROUP BY c.model_name, c.provider_identity")),
 		"SELECT n.sessions, u.model_name, u.provider_identity, "+prefixed("u", UsageColumns())+`
 FROM counted n CROSS JOIN used u
@@ -151,7 +164,7 @@ ORDER BY u.cost_nano_usd DESC, u.model_name, u.provider_identity`)
 // Daily yields the usage of each UTC day: day and UsageColumns.
 func (d Dialect) Daily(f Filter) Statement {
 	v, r := d.open(f)
-	return v.statement(r.with(r.cells()), "SELECT c.day, "+sums()+"\nFROM cells c GROUP BY c.day ORDER BY c.day")
+	return v.statement(r.with(r.sums()), "SELECT c.day, "+sums()+"\nFROM cells c GROUP BY c.day ORDER BY c.day")
 }
 
 func (v *Values) statement(parts ...string) Statement {

@@ -1,0 +1,181 @@
+package eventdb
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"switchboard/internal/audit"
+)
+
+const (
+	// mergedPaths is how many user paths' threads are merged in order.
+	mergedPaths = 4
+	// gathered is how many rows are rather collected and sorted than sought among all.
+	gathered = 20_000
+)
+
+// plan is how a question is answered: from which tables and in which order. It changes how
+// long an answer takes, never what it is.
+type plan struct {
+	f audit.Filter
+
+	byKind bool // the filter names what is in event_kind, apart from the user path
+	byPath bool
+	byTime bool
+
+	paths                     []int64 // chosen, up to mergedPaths+1
+	threads, sessions, events int64   // as far as counted: -1 is unknown
+
+	all       int64 // events of all
+	pathTotal int64 // threads of the chosen paths
+	narrow    bool  // few cells are of the chosen kinds
+
+	matching int64 // for Log: how many
+	page     audit.Page
+}
+
+func (q *question) prepare() error {
+	f := q.filter
+	q.plan = plan{
+		f: f, threads: -1, sessions: -1, events: -1,
+		byKind: f.Model != "" || f.Provider != "" || f.Status != 0 || f.Outcome != "" || f.Reason != "",
+		byPath: f.PathOnly || f.UserPath != "",
+		byTime: !f.From.IsZero() || !f.To.IsZero(),
+	}
+	q.dialect = audit.Dialect{Relations: q.plan.relations}
+	if err := q.countPaths(); err != nil {
+		return err
+	}
+	if q.plan.byKind {
+		return q.countKinds()
+	}
+	return nil
+}
+
+// countPaths reads the counters of the chosen user paths.
+func (q *question) countPaths() error {
+	p := &q.plan
+	v := &audit.Values{}
+	where := "id <> " + fmt.Sprint(everybody)
+	if p.byPath {
+		where += " AND " + p.f.PathWhere(v, "user_path")
+	} else {
+		where = "id = " + fmt.Sprint(everybody)
+	}
+	var events, sessions, singles int64
+	err := q.rows(audit.Statement{SQL: "SELECT id, events, sessions, singles FROM event_path WHERE " + where, Args: v.Args}, func(row row) error {
+		if len(p.paths) <= mergedPaths {
+			p.paths = append(p.paths, row.n(0))
+		}
+		events += row.n(1)
+		sessions += row.n(2)
+		singles += row.n(3)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.pathTotal = sessions + singles
+	if !p.byKind && !p.byTime && p.f.SessionID == "" {
+		p.events, p.sessions, p.threads = events, sessions, sessions+singles
+	}
+	return q.rows(audit.Statement{SQL: "SELECT events FROM event_path WHERE id = " + fmt.Sprint(everybody)}, func(row row) error {
+		p.all = row.n(0)
+		return nil
+	})
+}
+
+// countKinds finds out whether the chosen kinds are worth their index.
+func (q *question) countKinds() error {
+	p := &q.plan
+	v := &audit.Values{}
+	return q.rows(audit.Statement{SQL: "SELECT COALESCE(SUM(k.requests), 0) FROM event_kind k WHERE " + p.kindWhere(v), Args: v.Args}, func(row row) error {
+		chosen := row.n(0)
+		p.narrow = chosen*8 < p.all
+		if !p.byTime && p.f.SessionID == "" {
+			p.events = chosen
+		}
+		return nil
+	})
+}
+
+// kindWhere is the filter over event_kind k.
+func (p *plan) kindWhere(v *audit.Values) string {
+	var where []string
+	if p.byPath {
+		where = append(where, "k.path IN ("+p.pathQuery(v)+")")
+	}
+	where = append(where, p.nameWhere(v, "k.")...)
+	return strings.Join(where, " AND ")
+}
+
+// nameWhere is the filter over the names that event_kind and event_day share.
+func (p *plan) nameWhere(v *audit.Values, alias string) []string {
+	named := audit.Filter{Model: p.f.Model, Provider: p.f.Provider, Status: p.f.Status, Outcome: p.f.Outcome, Reason: p.f.Reason}
+	return named.Where(v, alias)
+}
+
+func (p *plan) pathQuery(v *audit.Values) string {
+	return "SELECT id FROM event_path WHERE " + p.f.PathWhere(v, "user_path")
+}
+
+// span is a range of time as whole days and what is left over at its ends.
+type span struct {
+	fromDay, toDay int64      // days [fromDay, toDay)
+	open           [2]bool    // no bound below, above
+	edges          [][2]int64 // milliseconds [from, to)
+}
+
+func (p *plan) span() span {
+	var s span
+	bound := func(t time.Time) (open bool, day, rest int64) {
+		if t.IsZero() {
+			return true, 0, 0
+		}
+		ms := audit.Millis(t)
+		day = floorDay(ms)
+		return false, day, ms - day*dayMillis
+	}
+	var fromRest, toRest int64
+	s.open[0], s.fromDay, fromRest = bound(p.f.From)
+	s.open[1], s.toDay, toRest = bound(p.f.To)
+	bounded := !s.open[0] && !s.open[1]
+	from, to := s.fromDay*dayMillis+fromRest, s.toDay*dayMillis+toRest
+	switch {
+	case bounded && from >= to:
+		s.toDay = s.fromDay // nothing
+	case bounded && s.fromDay == s.toDay:
+		s.edges = [][2]int64{{from, to}}
+	default:
+		if fromRest > 0 {
+			s.fromDay++
+			s.edges = append(s.edges, [2]int64{from, s.fromDay * dayMillis})
+		}
+		if toRest > 0 {
+			s.edges = append(s.edges, [2]int64{s.toDay * dayMillis, to})
+		}
+	}
+	return s
+}
+
+// days are the whole days as a predicate over a column of days.
+func (s span) days(v *audit.Values, column string) []string {
+	var where []string
+	if !s.open[0] {
+		where = append(where, column+" >= "+v.Int(s.fromDay))
+	}
+	if !s.open[1] {
+		where = append(where, column+" < "+v.Int(s.toDay))
+	}
+	return where
+}
+
+// edge is what is left over as a predicate over event e.
+func (s span) edge(v *audit.Values) string {
+	parts := make([]string, len(s.edges))
+	for i, edge := range s.edges {
+		parts[i] = "e.created_at >= " + v.Int(edge[0]) + " AND e.created_at < " + v.Int(edge[1])
+	}
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
