@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"switchboard/internal/admin/ui"
 	"switchboard/internal/audit"
 	"switchboard/internal/auth"
 	"switchboard/internal/health"
@@ -32,14 +33,19 @@ type Options struct {
 	Auth      auth.Admin
 	Providers []*provider.Provider
 	Health    Health
-	Reader    audit.Reader // nil: questions about events are answered 503
+	Reader    audit.Reader  // nil: questions about events are answered 503
+	Pins      Pins          // nil: questions about pins are answered 503
+	Router    Router        // nil: as without Pins, and nothing is explained
+	IdleTTL   time.Duration // of a pin
 	Logger    *slog.Logger
 }
 
 // Admin is the admin plane as an http.Handler. Everything but /health needs the admin key.
 type Admin struct {
 	Options
-	endpoints map[string]endpoint
+	endpoints map[string]endpoint // of the API and pages
+	pages     map[string]endpoint // those of endpoints that browsers show
+	site      *ui.Site
 }
 
 // endpoint answers one path; its methods are the keys.
@@ -47,30 +53,46 @@ type endpoint map[string]func(http.ResponseWriter, *http.Request)
 
 // New returns the admin plane.
 func New(o Options) *Admin {
-	a := &Admin{Options: o}
+	a := &Admin{Options: o, site: ui.New()}
+	a.pages = a.pageEndpoints()
 	a.endpoints = map[string]endpoint{
 		"/admin/providers": {http.MethodGet: a.providers},
 	}
+	maps.Copy(a.endpoints, a.pages)
 	maps.Copy(a.endpoints, a.questions())
+	maps.Copy(a.endpoints, a.pinEndpoints())
 	return a
 }
 
 // ServeHTTP answers one request.
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header()["Cache-Control"] = []string{"no-store"}
-	if path := r.URL.Path; path == "/health" || path == "/" {
+	secure(w.Header())
+	switch path := r.URL.Path; {
+	case path == "/health" || path == "/":
 		serveHealth(w, r)
 		return
-	}
-	if !a.Auth.Authenticate(r.Header) {
-		refuse(w, http.StatusUnauthorized, "authentication_error", "invalid_api_key", "Missing or invalid admin key.")
+	case path == "/admin":
+		http.Redirect(w, r, homePath, http.StatusSeeOther)
+		return
+	case path == loginPath:
+		dispatch(w, r, endpoint{http.MethodGet: a.showLogin, http.MethodPost: a.login})
+		return
+	case strings.HasPrefix(path, ui.AssetPath):
+		dispatch(w, r, endpoint{http.MethodGet: a.site.ServeHTTP})
+		return
+	case !a.admit(w, r):
 		return
 	}
 	methods, known := a.endpoints[r.URL.Path]
 	if !known {
-		refuse(w, http.StatusNotFound, "not_found_error", "not_found", "There is nothing at this path.")
+		a.notFound(w, r)
 		return
 	}
+	dispatch(w, r, methods)
+}
+
+// dispatch answers by the method of a path.
+func dispatch(w http.ResponseWriter, r *http.Request, methods endpoint) {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
