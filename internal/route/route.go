@@ -35,7 +35,8 @@ type Virtual struct {
 	UserPaths []string
 	// Disabled makes it checked like all, and then not exist. Its name may still stand among
 	// targets, where it means the plain name that it would hide, if there is one.
-	Disabled bool
+	Disabled    bool
+	Description string // for operators
 }
 
 // VirtualTarget names provider/model, a plain model or another virtual model.
