@@ -21,7 +21,7 @@ type Store struct {
 	logger   *slog.Logger
 
 	malformed onceRows
-	ride      *ride // nil: none rides along
+	rides     []ride
 }
 
 var (

@@ -182,3 +182,61 @@ func TestRideUnderContention(t *testing.T) {
 		t.Errorf("%d calls, %d of them for both, want 100 and 1", len(calls), batches)
 	}
 }
+
+// Everything that is due rides in the same call, and nothing else does.
+func TestSeveralRide(t *testing.T) {
+	r := newRig(t)
+	one, two, three := r.store.Document("one"), r.store.Document("two"), r.store.Document("three")
+	dueTwo := new(atomic.Bool)
+	dueTwo.Store(true)
+	r.store.Ride(one, func(time.Time) bool { return true })
+	r.store.Ride(two, func(time.Time) bool { return dueTwo.Load() })
+	r.store.Ride(three, func(time.Time) bool { return true })
+	want := r.serve("s", "a")
+	r.swaps(r.another().Document("two"), "of two", 0)
+	r.swaps(r.another().Document("one"), "of one", 0)
+	r.wire.reset()
+	if got := r.look(want.Ref); got != want {
+		t.Errorf("Lookup = %+v, want %+v", got, want)
+	}
+	r.loads(one, "of one", 1)
+	r.loads(two, "of two", 1)
+	r.loads(three, "", 0)
+	r.wantCalls("BatchGetItem")
+	dueTwo.Store(false)
+	r.look(want.Ref)
+	r.loads(three, "", 0)
+	r.loads(two, "of two", 1)
+	r.loads(one, "of one", 1)
+	r.wantCalls("BatchGetItem", "GetItem")
+}
+
+// A document that the table did not get to is read by itself; the others are not.
+func TestOneOfSeveralIsUnprocessed(t *testing.T) {
+	r := newRig(t)
+	one, two := r.store.Document("one"), r.store.Document("two")
+	for _, d := range []*dynamo.Document{one, two} {
+		r.store.Ride(d, func(time.Time) bool { return true })
+	}
+	r.swaps(r.another().Document("one"), "of one", 0)
+	reply := refusal(200, "", "")
+	body := `{"Responses":{},"UnprocessedKeys":{"` + r.state + `":{"Keys":[{"id":{"S":"document:one"}}]}}}`
+	reply.Body, reply.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	r.wire.breaks(once(broken{reply: reply}))
+	if _, err := r.store.Lookup(t.Context(), pin("s", "").Ref, r.now); !errors.Is(err, affinity.ErrNotFound) {
+		t.Errorf("Lookup = %v, want ErrNotFound", err)
+	}
+	r.loads(two, "", 0)
+	r.wantCalls("BatchGetItem")
+	r.loads(one, "of one", 1)
+	r.wantCalls("GetItem")
+}
+
+// Who edits a document reads it as it is.
+func TestCurrentDocumentReadsConsistently(t *testing.T) {
+	r := newRig(t)
+	r.loads(r.store.Document("one").Current(), "", 0)
+	if sent := string(r.wire.sent[len(r.wire.sent)-1]); !strings.Contains(sent, `"ConsistentRead":true`) {
+		t.Errorf("sent %s, want a consistent read", sent)
+	}
+}
