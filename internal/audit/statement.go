@@ -1,6 +1,9 @@
 package audit
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Dialect is what one engine says in its own way. The questions themselves are below, once.
 // Their joins are written CROSS JOIN … WHERE, which some engines take as the order to join in.
@@ -167,6 +170,19 @@ func (d Dialect) Daily(f Filter) Statement {
 	return v.statement(r.with(r.sums()), "SELECT c.day, "+sums()+"\nFROM cells c GROUP BY c.day ORDER BY c.day")
 }
 
+// statement numbers the parameters that the text has anew: a relation that this question
+// does not read may have taken some.
 func (v *Values) statement(parts ...string) Statement {
-	return Statement{SQL: strings.Join(parts, ""), Args: v.Args}
+	var s Statement
+	var sql strings.Builder
+	taken := &Values{}
+	for i, piece := range strings.Split(strings.Join(parts, ""), "?") {
+		digits := len(piece) - len(strings.TrimLeft(piece, "0123456789"))
+		if n, err := strconv.Atoi(piece[:digits]); i > 0 && err == nil {
+			piece = taken.bind(v.Args[n-1]) + piece[digits:]
+		}
+		sql.WriteString(piece)
+	}
+	s.SQL, s.Args = sql.String(), taken.Args
+	return s
 }

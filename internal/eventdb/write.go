@@ -49,11 +49,11 @@ func (s *insertStatements) prepare(c *sqlite.Conn) error {
 		{&s.findPath, `SELECT id FROM event_path WHERE user_path = ?1`},
 		{&s.makeKind, `INSERT INTO event_kind (` + kindColumns + `) VALUES (` + params(15) + `) ON CONFLICT DO NOTHING`},
 		{&s.findKind, `SELECT id FROM event_kind WHERE ` + strings.Join(kinds, " AND ")},
-		{&s.makeThread, `INSERT INTO event_thread (path, session_id, session_key, requests, first_at, newest)
-			VALUES (?1, ?2, ?3, 0, ?4, ?5)`},
 		// Ids below zero tell events without session from sessions wherever a thread's id is.
+		{&s.makeThread, `INSERT INTO event_thread (id, path, session_id, session_key, requests, first_at, newest)
+			VALUES (max(0, ifnull((SELECT max(id) FROM event_thread), 0)) + 1, ?1, ?2, ?3, 0, ?4, ?5)`},
 		{&s.makeSingle, `INSERT INTO event_thread (id, path, session_id, session_key, requests, first_at, newest)
-			VALUES (min(0, (SELECT min(id) FROM event_thread)) - 1, ?1, ?2, ?3, 0, ?4, ?5)`},
+			VALUES (min(0, ifnull((SELECT min(id) FROM event_thread), 0)) - 1, ?1, ?2, ?3, 0, ?4, ?5)`},
 		{&s.findThread, `SELECT id FROM event_thread WHERE session_id = ?1 AND path = ?2 AND session_key = ?3`},
 		{&s.addThread, `UPDATE event_thread SET requests = requests + ?2, first_at = min(first_at, ?3), newest = max(newest, ?4) WHERE id = ?1`},
 		{&s.addCell, `INSERT INTO event_cell (thread, day, kind, newest, ` + list + `) VALUES (` + params(4+len(sums)) + `)
