@@ -15,10 +15,11 @@ import (
 
 // commands are the command line.
 type commands struct {
-	Serve serveCommand `cmd:"" help:"Serve the data plane."`
-	Demo  demoCommand  `cmd:"" help:"Show a conversation that survives a failing provider, and print its thread."`
-	Check checkCommand `cmd:"" help:"Check a configuration and exit."`
-	Key   struct {
+	Serve   serveCommand   `cmd:"" help:"Serve the data plane."`
+	Demo    demoCommand    `cmd:"" help:"Show a conversation that survives a failing provider, and print its thread."`
+	Check   checkCommand   `cmd:"" help:"Check a configuration and exit."`
+	Explain explainCommand `cmd:"" help:"Say where a request would go and why, without sending it."`
+	Key     struct {
 		New keyNewCommand `cmd:"" help:"Make a client key: prints it once, with the digest for the configuration."`
 	} `cmd:"" help:"Client keys."`
 	Events struct {

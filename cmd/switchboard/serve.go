@@ -144,6 +144,7 @@ func newHandler(cfg *config.Config, db *sqlite.DB, recorder record.Recorder, log
 	}
 	control := admin.New(admin.Options{
 		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
+		Pins: db, Router: data, IdleTTL: cfg.IdleTTL,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/admin/") {

@@ -16,6 +16,7 @@ import (
 	"switchboard/internal/carrier"
 	"switchboard/internal/config"
 	"switchboard/internal/dynamo"
+	"switchboard/internal/gateway"
 	"switchboard/internal/health"
 )
 
@@ -64,8 +65,14 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
 	}
 	store := dynamo.New(dynamo.NewClient(env.Config("dynamodb")), cfg.AWS.SessionTable, cfg.AWS.StateTable, logger)
+	board := health.NewShared(cfg.Degrade, store.Document(health.DocumentID), cfg.KeyPrints(), logger)
+	o, err := cfg.Gateway(logger, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Store, o.Aliases, o.Board = store, store, board // to explain: nothing is served here
 	return admin.New(admin.Options{
-		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Logger: logger,
-		Health: health.NewShared(cfg.Degrade, store.Document(health.DocumentID), cfg.KeyPrints(), logger),
+		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
+		Pins: store, Router: gateway.New(o), IdleTTL: cfg.IdleTTL,
 	}), cfg, nil
 }
