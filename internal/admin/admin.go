@@ -37,6 +37,7 @@ type Options struct {
 	Pins      Pins          // nil: questions about pins are answered 503
 	Router    Router        // nil: as without Pins, and nothing is explained
 	IdleTTL   time.Duration // of a pin
+	Models    Models        // nil: questions about virtual models are answered 503
 	Logger    *slog.Logger
 }
 
@@ -61,6 +62,7 @@ func New(o Options) *Admin {
 	maps.Copy(a.endpoints, a.pages)
 	maps.Copy(a.endpoints, a.questions())
 	maps.Copy(a.endpoints, a.pinEndpoints())
+	maps.Copy(a.endpoints, a.modelEndpoints())
 	return a
 }
 

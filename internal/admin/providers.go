@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -42,8 +43,11 @@ type healthView struct {
 
 // providers lists the configured providers and how they stand now.
 func (a *Admin) providers(w http.ResponseWriter, r *http.Request) {
-	now := time.Now()
-	a.Health.Refresh(r.Context(), now)
+	writeJSON(w, http.StatusOK, map[string]any{"providers": a.providerViews(r.Context(), time.Now())})
+}
+
+func (a *Admin) providerViews(ctx context.Context, now time.Time) []providerView {
+	a.Health.Refresh(ctx, now)
 	standing := map[string][]healthView{}
 	for _, s := range a.Health.List(now) {
 		standing[s.Scope.Provider] = append(standing[s.Scope.Provider], viewHealth(s))
@@ -52,7 +56,7 @@ func (a *Admin) providers(w http.ResponseWriter, r *http.Request) {
 	for _, p := range a.Providers {
 		views = append(views, viewProvider(p, standing[p.Identity]))
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"providers": views})
+	return views
 }
 
 func viewProvider(p *provider.Provider, standing []healthView) providerView {

@@ -13,15 +13,21 @@ type coverageView struct {
 	AsOf       *time.Time `json:"as_of"`
 	Complete   bool       `json:"complete"`
 	Unreadable int64      `json:"unreadable_records"`
+	Since      *time.Time `json:"since,omitempty"`   // older events exist that were not looked at
+	Pending    int64      `json:"pending,omitempty"` // parts of the range still to be loaded: ask again
 }
 
 func (c coverageView) coverage() coverageView { return c }
 
 func viewCoverage(c audit.Coverage) coverageView {
-	v := coverageView{Complete: c.Complete, Unreadable: c.Unreadable}
+	v := coverageView{Complete: c.Complete, Unreadable: c.Unreadable, Pending: c.Pending}
 	if !c.AsOf.IsZero() {
 		asOf := c.AsOf.UTC()
 		v.AsOf = &asOf
+	}
+	if !c.Since.IsZero() {
+		since := c.Since.UTC()
+		v.Since = &since
 	}
 	return v
 }
