@@ -41,6 +41,7 @@ type Shared struct {
 	gone    int        // how many reports have left news, ever
 	base    *state     // as last read or written
 	version int64      // of base
+	based   time.Time  // when base became what it is
 
 	updating sync.Mutex // one update of the cell at a time
 	name     string     // of this instance among all
@@ -98,14 +99,16 @@ func (s *Shared) Refresh(ctx context.Context, now time.Time) {
 	if now.UnixNano()-last < int64(fresh) || !s.loaded.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	accept := func(version int64) bool { return version >= s.version } // a read may be behind our own write
-	if err := s.load(ctx, accept); err != nil {
+	// A read may be behind our own write, but no longer than that: a lower version after it
+	// is that of a document which was begun anew, because the last one was deleted or broken.
+	accept := func(version int64) bool { return version >= s.version || now.Sub(s.based) >= fresh }
+	if err := s.load(ctx, now, accept); err != nil {
 		s.logger.WarnContext(ctx, "shared health is not readable", slog.Any("cause", err))
 	}
 }
 
 // load takes over the cell's document if its version is acceptable.
-func (s *Shared) load(ctx context.Context, accept func(version int64) bool) error {
+func (s *Shared) load(ctx context.Context, now time.Time, accept func(version int64) bool) error {
 	data, version, err := s.cell.Load(ctx)
 	if err != nil {
 		return err
@@ -119,14 +122,14 @@ func (s *Shared) load(ctx context.Context, accept func(version int64) bool) erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if accept(version) {
-		s.rebase(read, version)
+		s.rebase(read, version, now)
 	}
 	return nil
 }
 
 // rebase makes read what is known to be shared. What is not shared yet stays visible here.
-func (s *Shared) rebase(read *state, version int64) {
-	s.base, s.version = read, version
+func (s *Shared) rebase(read *state, version int64, now time.Time) {
+	s.base, s.version, s.based = read, version, now
 	for _, one := range s.news {
 		read = apply(s.settings, read, one.outcome, one.at)
 	}
@@ -195,7 +198,7 @@ func (s *Shared) update(ctx context.Context, now time.Time, change func(*state) 
 		if !errors.Is(err, shared.ErrChanged) {
 			return false, err
 		}
-		if err := s.load(ctx, func(int64) bool { return true }); err != nil {
+		if err := s.load(ctx, now, func(int64) bool { return true }); err != nil {
 			return false, err
 		}
 	}
@@ -216,6 +219,6 @@ func (s *Shared) swap(ctx context.Context, next *state, version int64, told int,
 	s.news = append([]news(nil), s.news[max(0, told-s.gone):]...)
 	s.gone = max(s.gone, told)
 	s.pending.Store(len(s.news) > 0)
-	s.rebase(next, version+1)
+	s.rebase(next, version+1, now)
 	return nil
 }

@@ -265,6 +265,47 @@ func TestLostAndMalformed(t *testing.T) {
 	}
 }
 
+// An instance that knows a document of many versions takes over the next one, which begins at
+// 1 again: somebody deleted the last, it expired, or it was broken and has been replaced.
+func TestDocumentBegunAnewIsTakenOver(t *testing.T) {
+	cell := &replaced{Cell: &mem.Cell{}}
+	one, two := newInstance(cell, prints()), newInstance(cell, prints())
+	now := start()
+	for range 3 {
+		one.reports(outcome(health.ServerError), now)
+		now = now.Add(time.Minute)
+	}
+	two.sees(outcome(""), now)
+	cell.Cell = &mem.Cell{}
+
+	now = now.Add(time.Second)
+	if got := one.sees(outcome(""), now); got.State != health.Healthy {
+		t.Errorf("after it was deleted: %+v, want healthy", got)
+	}
+	other := health.Outcome{Provider: "B", KeyID: "k1", Model: "m1", Class: health.NoCredit}
+	one.reports(other, now)
+	now = now.Add(time.Second)
+	if got := two.sees(other, now); got.Class != health.NoCredit {
+		t.Errorf("the other sees %+v of the new document, want no_credit", got)
+	}
+}
+
+// A look that was under way while this instance wrote may be behind, and takes nothing back.
+func TestLookBehindOwnWriteIsLeft(t *testing.T) {
+	now := start()
+	old := &mem.Cell{}
+	cell := &replaced{Cell: old}
+	one := newInstance(cell, prints())
+	one.reports(outcome(health.Overloaded), now)
+	cell.Cell = &mem.Cell{} // as it was before
+	if got := one.sees(outcome(""), now.Add(999*time.Millisecond)); got.Class != health.Overloaded {
+		t.Errorf("sees %+v, want what it has written", got)
+	}
+}
+
+// replaced is a document in whose place another can be put.
+type replaced struct{ *mem.Cell }
+
 // Nothing is read or written while nothing is degraded and the last look is fresh.
 func TestQuietBoardAsksNobody(t *testing.T) {
 	var calls atomic.Int32
