@@ -26,22 +26,29 @@ func (s *Store) Ride(d *Document, due func(now time.Time) bool) {
 	s.rides = append(s.rides, ride{document: d, due: due})
 }
 
+// Bring reads the documents that are due in one call, for the Loads that come next, where
+// there is no Lookup to ride along with. If it fails they ask for themselves.
+func (s *Store) Bring(ctx context.Context, now time.Time) {
+	aboard, keys := s.aboard(now)
+	defer aboard.end()
+	if len(keys) == 0 {
+		return
+	}
+	out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
+		s.state: {Keys: keys},
+	}})
+	if err == nil {
+		aboard.offer(ctx, out)
+	}
+}
+
 // rideAlong reads ref's row and the documents that are due and that nobody else reads. done
 // is false when the row is still to be read: nothing was due, or they cannot be read
 // together, and a document must not be what a pin fails for.
 func (s *Store) rideAlong(ctx context.Context, ref affinity.Ref, now time.Time) (raw item, done bool, err error) {
-	var aboard []*Document
-	var keys []map[string]attr
-	for _, r := range s.rides {
-		if !r.due(now) {
-			continue
-		}
-		if end, ok := r.document.board(); ok {
-			defer end()
-			aboard, keys = append(aboard, r.document), append(keys, r.document.key())
-		}
-	}
-	if len(aboard) == 0 {
+	aboard, keys := s.aboard(now)
+	defer aboard.end()
+	if len(keys) == 0 {
 		return nil, false, nil
 	}
 	out, err := s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
@@ -52,11 +59,7 @@ func (s *Store) rideAlong(ctx context.Context, ref affinity.Ref, now time.Time) 
 		var api smithy.APIError
 		return nil, !errors.As(err, &api) || ctx.Err() != nil, err
 	}
-	for _, d := range aboard {
-		if found, ok := answerFor(out, s.state, colID, d.id); ok {
-			d.offer(d.reading(ctx, found), false)
-		}
-	}
+	aboard.offer(ctx, out)
 	if len(out.UnprocessedKeys[s.sessions].Keys) > 0 {
 		return nil, true, ErrThrottled
 	}
@@ -64,6 +67,42 @@ func (s *Store) rideAlong(ctx context.Context, ref affinity.Ref, now time.Time) 
 		return rows[0], true, nil
 	}
 	return nil, true, nil
+}
+
+// passengers are documents that one call reads.
+type passengers []passenger
+
+type passenger struct {
+	*Document
+	done func()
+}
+
+// aboard claims the documents that are due and that nobody else reads. The caller ends it.
+func (s *Store) aboard(now time.Time) (list passengers, keys []map[string]attr) {
+	for _, r := range s.rides {
+		if !r.due(now) {
+			continue
+		}
+		if done, ok := r.document.board(); ok {
+			list, keys = append(list, passenger{r.document, done}), append(keys, r.document.key())
+		}
+	}
+	return list, keys
+}
+
+func (l passengers) end() {
+	for _, p := range l {
+		p.done()
+	}
+}
+
+// offer keeps what was read for the next Loads.
+func (l passengers) offer(ctx context.Context, out *dynamodb.BatchGetItemOutput) {
+	for _, p := range l {
+		if found, ok := answerFor(out, p.store.state, colID, p.id); ok {
+			p.Document.offer(p.reading(ctx, found), false)
+		}
+	}
 }
 
 // answerFor is the item of a table whose key column is id, nil when there is none; false

@@ -240,3 +240,23 @@ func TestCurrentDocumentReadsConsistently(t *testing.T) {
 		t.Errorf("sent %s, want a consistent read", sent)
 	}
 }
+
+// Without a Lookup the documents that are due come in one call as well.
+func TestBring(t *testing.T) {
+	r := newRig(t)
+	one, two := r.store.Document("one"), r.store.Document("two")
+	r.store.Bring(t.Context(), r.now)
+	for _, d := range []*dynamo.Document{one, two} {
+		r.store.Ride(d, func(time.Time) bool { return true })
+	}
+	r.swaps(r.another().Document("two"), "of two", 0)
+	r.wire.reset()
+	r.store.Bring(t.Context(), r.now)
+	r.loads(one, "", 0)
+	r.loads(two, "of two", 1)
+	r.wantCalls("BatchGetItem")
+	r.wire.breaks(once(broken{reply: refusal(400, "AccessDeniedException", "x")}))
+	r.store.Bring(t.Context(), r.now)
+	r.loads(two, "of two", 1)
+	r.wantCalls("BatchGetItem", "GetItem")
+}
