@@ -18,12 +18,12 @@ func account() (*emulator.Cloud, *httptest.Server, error) {
 }
 
 // routeEnv is the environment of a deployed route function.
-func (b *bench) routeEnv(endpoint, upstream string) ([]string, error) {
-	if err := os.WriteFile(b.path("switchboard.yaml"), []byte(configText(upstream)), 0o600); err != nil {
+func (b *bench) routeEnv(file, endpoint, upstream string) ([]string, error) {
+	if err := os.WriteFile(b.path(file), []byte(configText(upstream)), 0o600); err != nil {
 		return nil, err
 	}
 	return []string{
-		"SWITCHBOARD_CONFIG=" + b.path("switchboard.yaml"), "SESSION_TABLE=session_affinity", "STATE_TABLE=switchboard_state",
+		"SWITCHBOARD_CONFIG=" + b.path(file), "SESSION_TABLE=session_affinity", "STATE_TABLE=switchboard_state",
 		"EVENTS_STREAM=events", "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=us-east-1",
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 	}, nil
@@ -37,7 +37,11 @@ func (b *bench) coldStarts(ctx context.Context) ([]bar, error) {
 		return nil, err
 	}
 	defer server.Close()
-	env, err := b.routeEnv(server.URL, "http://127.0.0.1:9")
+	plain, err := b.routeEnv("plain.yaml", server.URL, "http://127.0.0.1:9")
+	if err != nil {
+		return nil, err
+	}
+	secure, err := b.routeEnv("secure.yaml", server.URL, "https://127.0.0.1:9")
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +50,7 @@ func (b *bench) coldStarts(ctx context.Context) ([]bar, error) {
 		for _, one := range []struct {
 			name, path string
 			env        []string
-		}{{"bare", b.path("bare"), nil}, {"route", b.path("route/bootstrap"), env}} {
+		}{{"bare", b.path("bare"), nil}, {"route", b.path("route/bootstrap"), plain}, {"secure", b.path("route/bootstrap"), secure}} {
 			began := time.Now()
 			f, err := startFunction(ctx, one.path, one.env...)
 			if err != nil {
@@ -70,6 +74,7 @@ func (b *bench) coldStarts(ctx context.Context) ([]bar, error) {
 	}
 	return []bar{
 		ratio("exec to first /next, against a bare aws-lambda-go function", p50(took["bare"]), p50(took["route"]), 2),
+		ratio("the same with a provider over TLS, whose roots are loaded as well", p50(took["bare"]), p50(took["secure"]), 0),
 		{name: "route bootstrap", got: float64(info.Size()) / 1e6, most: 9, unit: "MB"},
 	}, nil
 }

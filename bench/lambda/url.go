@@ -44,7 +44,7 @@ func (b *bench) functionURL(ctx context.Context) (bars []bar, err error) {
 		return nil, err
 	}
 	defer aws.Close()
-	env, err := b.routeEnv(aws.URL, provider.URL)
+	env, err := b.routeEnv("switchboard.yaml", aws.URL, provider.URL)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"switchboard/internal/dynamo"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
+	"switchboard/internal/virtual"
 )
 
 func main() {
@@ -70,9 +71,13 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Store, o.Aliases, o.Board = store, store, board // to explain: nothing is served here
+	models, err := virtual.New(cfg.Providers, cfg.Virtuals, store.Document(virtual.DocumentID).Current(), logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models // to explain: nothing is served here
 	return admin.New(admin.Options{
 		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
-		Pins: store, Router: gateway.New(o), IdleTTL: cfg.IdleTTL,
+		Pins: store, Router: gateway.New(o), IdleTTL: cfg.IdleTTL, Models: models,
 	}), cfg, nil
 }

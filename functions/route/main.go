@@ -21,6 +21,7 @@ import (
 	"switchboard/internal/firehose"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
+	"switchboard/internal/virtual"
 )
 
 // warmBudget is how long the first look at the shared state may keep the start waiting: it
@@ -57,13 +58,16 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	roots := load(env.Roots)
 	cfg, err := config.Load(config.Source{
 		Getenv: getenv, Environ: os.Environ, Function: config.Route,
 		Secrets: func(ref string) (string, error) { return env.Secret(ctx, ref) },
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	roots := func() (*x509.CertPool, error) { return nil, nil }
+	if cfg.UsesTLS() {
+		roots = load(env.Roots)
 	}
 	logger, err := cfg.Logger(stderr)
 	if err != nil {
@@ -76,7 +80,13 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	document := store.Document(health.DocumentID)
 	board := health.NewShared(cfg.Degrade, document, cfg.KeyPrints(), logger)
 	store.Ride(document, board.Due)
-	warm(ctx, board)
+	saved := store.Document(virtual.DocumentID)
+	models, err := virtual.New(cfg.Providers, cfg.Virtuals, saved, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	store.Ride(saved, models.Due)
+	warm(ctx, store, board, models)
 	pool, err := roots()
 	if err != nil {
 		return nil, nil, fmt.Errorf("trusted roots: %w", err)
@@ -85,17 +95,20 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Store, o.Aliases, o.Board = store, store, board
+	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models
 	o.Recorder = firehose.New(firehose.NewClient(env.Config("firehose")), cfg.AWS.EventsStream, logger)
 	return gateway.New(o), cfg, nil
 }
 
 // warm reads the shared state before the first request does. A state that cannot be read
 // keeps nobody from starting.
-func warm(ctx context.Context, board *health.Shared) {
+func warm(ctx context.Context, store *dynamo.Store, board *health.Shared, models *virtual.Models) {
 	ctx, cancel := context.WithTimeout(ctx, warmBudget)
 	defer cancel()
-	board.Refresh(ctx, time.Now())
+	now := time.Now()
+	store.Bring(ctx, now)
+	board.Refresh(ctx, now)
+	models.Refresh(ctx, now)
 }
 
 // load begins to read the roots, which takes CPU while the rest of the start waits for the

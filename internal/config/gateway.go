@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"switchboard/internal/auth"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
+	"switchboard/internal/provider"
 	"switchboard/internal/proxy"
 	"switchboard/internal/session"
 )
@@ -45,6 +48,12 @@ func (c *Config) Logger(w io.Writer) (*slog.Logger, error) {
 		}
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
+}
+
+// UsesTLS tells whether any provider is called over TLS: without one, nobody needs trusted
+// roots, and a start need not load them.
+func (c *Config) UsesTLS() bool {
+	return slices.ContainsFunc(c.Providers, func(p *provider.Provider) bool { return strings.HasPrefix(p.BaseURL, "https:") })
 }
 
 // KeyPrints yields the keys of all providers by their prints, for a shared board.
