@@ -27,6 +27,7 @@ var (
 	ErrIdle      = errors.New("silence in mid-answer")
 	ErrDeadline  = errors.New("the deadline of the function is near")
 	errDone      = errors.New("done")
+	errQuery     = errors.New("the query has a control character in it")
 )
 
 const (
@@ -125,8 +126,8 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
 	a.upload.body = wire.Splice(r.Body, r.Edits(to.Model.Upstream, askUsage)...)
 	request, err := a.client.request(a.ctx, r, to, &a.upload)
-	if err != nil {
-		return &Failure{Failure: provider.Failure{Class: health.Connection}, Cause: err}
+	if err != nil { // no provider is to blame for what cannot be sent
+		return &Failure{Failure: provider.Failure{Class: health.Request}, Status: http.StatusBadRequest, Cause: err}
 	}
 	response, err := a.client.transport.RoundTrip(request)
 	if err != nil {
@@ -151,6 +152,9 @@ func (c *Client) request(ctx context.Context, r *wire.Request, to Target, up *up
 	at, err := url.Parse(to.Provider.BaseURL + r.Path)
 	if err != nil {
 		return nil, err
+	}
+	if hasControl(r.Query) || strings.Contains(r.Query, "\t") {
+		return nil, errQuery
 	}
 	at.RawQuery = r.Query
 	header := make(http.Header, len(r.Header))

@@ -20,7 +20,7 @@ func requestHeader(name string) bool {
 
 func copyRequestHeaders(to, from http.Header) {
 	for name, values := range from {
-		if requestHeader(name) {
+		if requestHeader(name) && sendable(name) && !slices.ContainsFunc(values, hasControl) {
 			to[name] = values
 		}
 	}
@@ -30,6 +30,29 @@ func copyRequestHeaders(to, from http.Header) {
 	if to["User-Agent"] == nil {
 		to["User-Agent"] = []string{"switchboard"}
 	}
+}
+
+// sendable tells whether a name that requestHeader lets pass is one. On a socket others are
+// refused before they get here; in a carrier's event they may stand.
+func sendable(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// hasControl tells whether net/http would refuse to send a value.
+func hasControl(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return true
+		}
+	}
+	return false
 }
 
 // responseHeader tells whether an upstream's header may reach the client. Headers that
