@@ -22,6 +22,7 @@ import (
 	"switchboard/internal/health"
 	"switchboard/internal/record"
 	"switchboard/internal/sqlite"
+	"switchboard/internal/virtual"
 )
 
 type serveCommand struct {
@@ -136,15 +137,19 @@ func newHandler(cfg *config.Config, db *sqlite.DB, recorder record.Recorder, log
 	if err != nil {
 		return nil, err
 	}
+	models, err := virtual.New(cfg.Providers, cfg.Virtuals, db.Document(virtual.DocumentID), logger)
+	if err != nil {
+		return nil, err
+	}
 	board := health.NewBoard(cfg.Degrade)
-	o.Store, o.Aliases, o.Recorder, o.Board = db, db, recorder, board
+	o.Store, o.Aliases, o.Recorder, o.Board, o.Catalog = db, db, recorder, board, models
 	data := gateway.New(o)
 	if cfg.Auth.Admin == nil {
 		return data, nil
 	}
 	control := admin.New(admin.Options{
 		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
-		Pins: db, Router: data, IdleTTL: cfg.IdleTTL,
+		Pins: db, Router: data, IdleTTL: cfg.IdleTTL, Models: models,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/admin/") {

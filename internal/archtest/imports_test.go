@@ -51,7 +51,7 @@ func table() map[string]row {
 		"virtual": {domain, "auth provider route shared", "", "it merges what is saved with what is declared; where it is saved is another matter"},
 
 		"audit": {domain, "record", "", "questions over events; who stores them is another matter"},
-		"admin": {domain, "affinity audit auth gateway health provider record session wire", "", "it reads what the data plane leaves, asks it why, and never serves a completion"},
+		"admin": {domain, "affinity audit auth gateway health provider record session wire virtual", "", "it reads what the data plane leaves, asks it why, and never serves a completion"},
 
 		"config": {edge, "auth gateway health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
