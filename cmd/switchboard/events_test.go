@@ -115,7 +115,7 @@ func TestEventsReplayOfARefusedEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = sqlitex.ExecuteTransient(c, `CREATE TRIGGER refuse BEFORE INSERT ON routing_events WHEN NEW.request_id = 'req-2'
+	err = sqlitex.ExecuteTransient(c, `CREATE TRIGGER refuse BEFORE INSERT ON event WHEN NEW.request_id = 'req-2'
 		BEGIN SELECT RAISE(ABORT, 'refused'); END`, nil)
 	if err = errors.Join(err, c.Close()); err != nil {
 		t.Fatal(err)

@@ -88,8 +88,20 @@ func (in *Inserter) Discard() {
 }
 
 func (in *Inserter) reset() {
-	in.threads, in.days = map[threadName]*thread{}, map[dayName]*audit.Usage{}
-	in.counts, in.served = map[int64]*count{}, map[int64]int64{}
+	empty(&in.threads)
+	empty(&in.days)
+	empty(&in.counts)
+	empty(&in.served)
+}
+
+// empty keeps the room of a small map, which the next request will need.
+func empty[K comparable, V any](m *map[K]V) {
+	const small = 1000
+	if *m == nil || len(*m) > small {
+		*m = map[K]V{}
+	} else {
+		clear(*m)
+	}
 }
 
 // Insert stores the event, unless one with its id is there: then it reports false. The

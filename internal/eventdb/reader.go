@@ -10,8 +10,8 @@ import (
 )
 
 // Reads lends a connection of its own to do, and returns do's error. It may wait until ctx
-// ends.
-type Reads func(ctx context.Context, do func(c *sqlite.Conn) error) error
+// ends; the context it hands to do may end earlier.
+type Reads func(ctx context.Context, do func(ctx context.Context, c *sqlite.Conn) error) error
 
 // Reader answers audit questions from the tables of Schema. An answer is of one state of
 // the file. It holds no connection.
@@ -126,7 +126,7 @@ type question struct {
 func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, coverage *audit.Coverage, answer func(*question) error) error {
 	var err error
 	if *coverage, err = r.coverage(ctx, f); err == nil {
-		err = r.reads(ctx, func(c *sqlite.Conn) error {
+		err = r.reads(ctx, func(ctx context.Context, c *sqlite.Conn) error {
 			before := c.SetInterrupt(ctx.Done())
 			defer c.SetInterrupt(before)
 			return snapshot(c, func() error {

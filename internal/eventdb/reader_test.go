@@ -79,11 +79,11 @@ func transact(tb testing.TB, c *sqlite.Conn, do func()) {
 func readerOf(c *sqlite.Conn) *eventdb.Reader {
 	lent := make(chan *sqlite.Conn, 1)
 	lent <- c
-	reads := func(ctx context.Context, do func(*sqlite.Conn) error) error {
+	reads := func(ctx context.Context, do func(context.Context, *sqlite.Conn) error) error {
 		select {
 		case c := <-lent:
 			defer func() { lent <- c }()
-			return do(c)
+			return do(ctx, c)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"zombiezen.com/go/sqlite"
+
+	"switchboard/internal/eventdb"
 )
 
 // conn is one connection with its statements. They are kept as values, because finding
@@ -14,9 +16,10 @@ type conn struct {
 	// The write connection's only.
 	begin, commit, rollback     *sqlite.Stmt
 	putPin, deletePin, addUsage *sqlite.Stmt
-	putAlias, insertEvent       *sqlite.Stmt
+	putAlias                    *sqlite.Stmt
 	sweepEnd, sweepPins         *sqlite.Stmt
 	sweepAliasEnd, sweepAliases *sqlite.Stmt
+	events                      *eventdb.Inserter
 }
 
 func (c *conn) execute(sql string) error { return execute(c.Conn, sql) }
@@ -36,7 +39,6 @@ func (c *conn) prepare(writes bool) error {
 		{&c.deletePin, "DELETE FROM session_affinity WHERE session_id = ?1 AND model_name = ?2"},
 		{&c.addUsage, addUsageSQL},
 		{&c.putAlias, putAliasSQL},
-		{&c.insertEvent, insertEventSQL},
 		{&c.sweepEnd, sweepEndSQL},
 		{&c.sweepPins, sweepPinsSQL},
 		{&c.sweepAliasEnd, sweepAliasEndSQL},
@@ -52,7 +54,12 @@ func (c *conn) prepare(writes bool) error {
 		}
 		*s.stmt = stmt
 	}
-	return nil
+	if !writes {
+		return nil
+	}
+	var err error
+	c.events, err = eventdb.NewInserter(c.Conn)
+	return err
 }
 
 // run executes a statement that has no rows. Its bindings stay.

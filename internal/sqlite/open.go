@@ -11,6 +11,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitemigration"
+
+	"switchboard/internal/eventdb"
 )
 
 const (
@@ -227,10 +229,7 @@ func check(c *sqlite.Conn) error {
 
 // probe reads both ends of every tree.
 func probe(c *sqlite.Conn) error {
-	for _, table := range []string{
-		"session_affinity ORDER BY session_id", "response_alias ORDER BY response_id",
-		"routing_events ORDER BY rowid", "routing_events ORDER BY event_id",
-	} {
+	for _, table := range append(eventdb.Tables(), "session_affinity ORDER BY session_id", "response_alias ORDER BY response_id") {
 		for _, order := range []string{" ASC", " DESC"} {
 			if err := query(c, "SELECT * FROM "+table+order+" LIMIT 1", func(*sqlite.Stmt) {}); err != nil {
 				return err

@@ -1,6 +1,10 @@
 package sqlite
 
-import "zombiezen.com/go/sqlite/sqlitemigration"
+import (
+	"zombiezen.com/go/sqlite/sqlitemigration"
+
+	"switchboard/internal/eventdb"
+)
 
 // appID marks the file as ours, so that a path that names another program's database is
 // an error and not a second home.
@@ -9,9 +13,9 @@ const appID = 0x53776264 // "Swbd"
 // schema is the list of migrations. Entries are added, never changed: user_version counts
 // how many of them a file has seen.
 //
-// The columns of session_affinity are DESIGN 6's, those of routing_events the JSON names of
-// record.Event. Tables are not STRICT: a row that something else has damaged must be
-// readable, so that it can be logged and replaced.
+// The columns of session_affinity are DESIGN 6's; the tables of events are eventdb's, with
+// the view routing_events over them. Tables are not STRICT: a row that something else has
+// damaged must be readable, so that it can be logged and replaced.
 func schema() sqlitemigration.Schema {
 	return sqlitemigration.Schema{
 		AppID: appID,
@@ -55,45 +59,6 @@ CREATE TABLE response_alias (
 	api_surface       TEXT DEFAULT '',
 	expires_at        INTEGER DEFAULT 0              -- epoch seconds
 ) WITHOUT ROWID;
-
--- event_id is a ULID made from created_at: its index is the one by time as well.
-CREATE TABLE routing_events (
-	event_id             TEXT NOT NULL UNIQUE,
-	created_at           INTEGER NOT NULL,          -- epoch milliseconds
-	request_id           TEXT NOT NULL DEFAULT '',
-	session_id           TEXT NOT NULL DEFAULT '',  -- as the client gave it
-	session_key          TEXT NOT NULL DEFAULT '',
-	session_source       TEXT NOT NULL DEFAULT '',
-	user_path            TEXT NOT NULL DEFAULT '',
-	api_surface          TEXT NOT NULL DEFAULT '',
-	requested_model      TEXT NOT NULL DEFAULT '',
-	model_name           TEXT NOT NULL DEFAULT '',
-	provider_identity    TEXT NOT NULL DEFAULT '',
-	key_id               TEXT NOT NULL DEFAULT '',
-	billing_model        TEXT NOT NULL DEFAULT '',
-	decision_reason      TEXT NOT NULL DEFAULT '',
-	switched             INTEGER NOT NULL DEFAULT 0,
-	switch_count         INTEGER,                   -- NULL is unknown, here and below
-	switch_cost_nano_usd INTEGER,
-	attempts             TEXT,                      -- JSON array
-	degraded_providers   TEXT,                      -- JSON array
-	stream               INTEGER NOT NULL DEFAULT 0,
-	input_tokens         INTEGER,
-	cached_input_tokens  INTEGER,
-	cache_write_tokens   INTEGER,
-	output_tokens        INTEGER,
-	reasoning_tokens     INTEGER,
-	usage_quality        TEXT NOT NULL DEFAULT '',
-	input_cost_nano_usd  INTEGER,
-	output_cost_nano_usd INTEGER,
-	cost_nano_usd        INTEGER,
-	response_status      INTEGER NOT NULL DEFAULT 0,
-	outcome              TEXT NOT NULL DEFAULT '',
-	ttft_ms              INTEGER,
-	latency_ms           INTEGER NOT NULL DEFAULT 0,
-	affinity             TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX routing_events_session ON routing_events (session_key, created_at);
-`, documentSchema},
+` + eventdb.Schema(), documentSchema},
 	}
 }

@@ -1,7 +1,8 @@
 // Package sqlite keeps pins, response aliases and routing events in one SQLite file, for
 // one machine.
 //
-// Reads use their own connections and never wait for a write (WAL). All writes go through
+// Reads use their own connections and never wait for a write (WAL); audit questions have
+// others than the lookups of requests. All writes go through
 // one queue and one goroutine, which puts whatever is waiting into one transaction: a
 // claim or a switch is committed when its call returns, usage and events at the latest by
 // Close. Not here: power loss may take the last moments of both (synchronous=NORMAL); a
@@ -18,7 +19,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"switchboard/internal/affinity"
+	"switchboard/internal/audit"
+	"switchboard/internal/eventdb"
 	"switchboard/internal/record"
 )
 
@@ -48,6 +53,11 @@ type DB struct {
 
 	closeCalled atomic.Bool
 
+	*eventdb.Reader                   // over auditors
+	auditors        chan *sqlite.Conn // idle, nil before the first use
+	audits          context.Context   //nolint:containedctx // ends with Close, and with it every question
+	endAudits       context.CancelFunc
+
 	usage     pending[affinity.Ref, *usageWrite] // of requests with input
 	malformed onceRows
 }
@@ -56,6 +66,7 @@ var (
 	_ affinity.Store   = (*DB)(nil)
 	_ affinity.Aliases = (*DB)(nil)
 	_ record.Recorder  = (*DB)(nil)
+	_ audit.Reader     = (*DB)(nil)
 )
 
 // Open opens or makes the database file at path, with its directory, and brings its tables
@@ -90,6 +101,7 @@ func Open(ctx context.Context, path string, logger *slog.Logger) (*DB, error) {
 	for _, reader := range conns[1:] {
 		db.readers <- reader
 	}
+	db.openAudit()
 	conns[0].SetInterrupt(db.abandon)
 	conns[0].SetBusyTimeout(busySlice)
 	w := &writer{db: db, conn: conns[0]}
@@ -116,6 +128,7 @@ func (db *DB) Close(ctx context.Context) error {
 		return nil
 	}
 	close(db.closing)
+	db.endAudits()
 	db.sending.Lock()
 	db.closed = true
 	close(db.queue)
@@ -133,7 +146,7 @@ func (db *DB) Close(ctx context.Context) error {
 		reader := <-db.readers
 		err = errors.Join(err, reader.Close())
 	}
-	return err
+	return errors.Join(err, db.closeAudit())
 }
 
 // read lends a read connection to do.

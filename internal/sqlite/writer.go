@@ -183,9 +183,16 @@ func (w *writer) transact(batch []write) error {
 				return err
 			}
 		}
+		if err := w.conn.events.Flush(); err != nil {
+			return err
+		}
 		return run(w.conn.commit)
 	}()
-	if err != nil && !w.conn.AutocommitEnabled() {
+	if err == nil {
+		return nil
+	}
+	w.conn.events.Discard()
+	if !w.conn.AutocommitEnabled() {
 		// Some faults have rolled back already. A rollback that fails leaves nothing to do:
 		// the next begin reports it.
 		_ = run(w.conn.rollback)

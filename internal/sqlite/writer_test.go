@@ -141,7 +141,7 @@ func TestOneBadWriteInABatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	db := open(t, path, slog.New(slog.NewJSONHandler(&log, nil)))
 	raw := rawConn(t, path)
-	sql(t, raw, `CREATE TRIGGER refuse BEFORE INSERT ON routing_events WHEN NEW.request_id IN ('req-7', 'req-9')
+	sql(t, raw, `CREATE TRIGGER refuse BEFORE INSERT ON event WHEN NEW.request_id IN ('req-7', 'req-9')
 		BEGIN SELECT RAISE(ABORT, 'refused'); END`)
 	for n := range 20 {
 		rec(t, db, n)
