@@ -39,8 +39,11 @@ func readMove(w http.ResponseWriter, r *http.Request) (pinMove, error) {
 		name, value string
 		needed      bool
 	}{
-		{"session_id", m.SessionID, true}, {"model", m.Model, true}, {"provider", m.Provider, true},
-		{"key_id", m.KeyID, false}, {"target_model", m.TargetModel, false},
+		{"session_id", m.SessionID, true},
+		{"model", m.Model, true},
+		{"provider", m.Provider, true},
+		{"key_id", m.KeyID, false},
+		{"target_model", m.TargetModel, false},
 	} {
 		switch {
 		case field.needed && field.value == "":

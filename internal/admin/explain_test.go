@@ -131,9 +131,17 @@ func TestExplain(t *testing.T) {
 		t.Errorf("explaining changed the pins: %+v", rows)
 	}
 	for _, tt := range []struct{ body, names string }{
-		{``, "body"}, {`[]`, "body"}, {`{}`, "path"}, {`{"path":"v1"}`, "path"}, {`{"path":"/v1","url":"x"}`, "url"},
-		{`{"path":"/v1","body":7}`, "body"}, {`{"path":"/v1","headers":{"a":1}}`, "headers"}, {`{"path":"/v1","headers":{"a":[null]}}`, "headers"},
-		{`{"path":"/v1","user_path":"x"}`, "user_path"}, {`{"path":7}`, "path"}, {`{"path":"/v1"} {}`, "body"},
+		{``, "body"},
+		{`[]`, "body"},
+		{`{}`, "path"},
+		{`{"path":"v1"}`, "path"},
+		{`{"path":"/v1","url":"x"}`, "url"},
+		{`{"path":"/v1","body":7}`, "body"},
+		{`{"path":"/v1","headers":{"a":1}}`, "headers"},
+		{`{"path":"/v1","headers":{"a":[null]}}`, "headers"},
+		{`{"path":"/v1","user_path":"x"}`, "user_path"},
+		{`{"path":7}`, "path"},
+		{`{"path":"/v1"} {}`, "body"},
 	} {
 		status, v := d.do(http.MethodPost, "/admin/explain", tt.body)
 		if told, _ := v["error"].(map[string]any); status != 400 || told["param"] != tt.names {

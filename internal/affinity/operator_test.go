@@ -40,7 +40,10 @@ func TestPinQueryChooses(t *testing.T) {
 
 func TestCursor(t *testing.T) {
 	for _, ref := range []affinity.Ref{
-		{}, {SessionKey: "s", Model: "m"}, {SessionKey: "a\x00b", Model: ""}, {SessionKey: "", Model: "\xff"},
+		{},
+		{SessionKey: "s", Model: "m"},
+		{SessionKey: "a\x00b", Model: ""},
+		{SessionKey: "", Model: "\xff"},
 		{SessionKey: string(make([]byte, 300)), Model: "日本"},
 	} {
 		if got, err := affinity.ParseCursor(affinity.Cursor(ref)); err != nil || got != ref {

@@ -108,8 +108,13 @@ func TestExplainRefusals(t *testing.T) {
 		}
 	}
 	for _, a := range []gateway.Ask{
-		{Path: "/v1/nothing"}, {Path: ""}, {Path: "::"}, {Path: "/v1/models", Method: "GET"}, {Path: "/v1/chat/completions", Method: "GET"},
-		{Path: "/v1/chat/completions\x00%zz"}, {},
+		{Path: "/v1/nothing"},
+		{Path: ""},
+		{Path: "::"},
+		{Path: "/v1/models", Method: "GET"},
+		{Path: "/v1/chat/completions", Method: "GET"},
+		{Path: "/v1/chat/completions\x00%zz"},
+		{},
 	} {
 		if got := r.gateway.Explain(t.Context(), a); got.Refusal == nil || got.Refusal.Status != 404 && got.Refusal.Status != 405 {
 			t.Errorf("Explain(%+v) = %+v, want 404 or 405", a, got.Refusal)
