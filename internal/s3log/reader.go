@@ -1,0 +1,113 @@
+package s3log
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"switchboard/internal/audit"
+	"switchboard/internal/eventdb"
+)
+
+// Threads implements audit.Reader.
+func (r *Reader) Threads(ctx context.Context, f audit.Filter, p audit.Page) (answer audit.Threads, err error) {
+	err = r.ask(ctx, "threads", f, func(q question) error {
+		if answer, err = q.reader.Threads(ctx, q.filter, p); err != nil {
+			return err
+		}
+		more, err := r.whole(ctx, q, answer.Sessions)
+		if err != nil || !more {
+			return err
+		}
+		answer, err = q.reader.Threads(ctx, q.filter, p)
+		return err
+	})
+	return answer, err
+}
+
+// Log implements audit.Reader.
+func (r *Reader) Log(ctx context.Context, f audit.Filter, p audit.Page) (answer audit.Log, err error) {
+	err = r.ask(ctx, "log", f, func(q question) error {
+		answer, err = q.reader.Log(ctx, q.filter, p)
+		return err
+	})
+	return answer, err
+}
+
+// Sessions implements audit.Reader.
+func (r *Reader) Sessions(ctx context.Context, f audit.Filter, p audit.Page) (answer audit.SessionUsages, err error) {
+	err = r.ask(ctx, "sessions", f, func(q question) error {
+		answer, err = q.reader.Sessions(ctx, q.filter, p)
+		return err
+	})
+	return answer, err
+}
+
+// Summary implements audit.Reader.
+func (r *Reader) Summary(ctx context.Context, f audit.Filter) (answer audit.Summary, err error) {
+	err = r.ask(ctx, "summary", f, func(q question) error {
+		answer, err = q.reader.Summary(ctx, q.filter)
+		return err
+	})
+	return answer, err
+}
+
+// Daily implements audit.Reader.
+func (r *Reader) Daily(ctx context.Context, f audit.Filter) (answer audit.Days, err error) {
+	err = r.ask(ctx, "daily", f, func(q question) error {
+		answer, err = q.reader.Daily(ctx, q.filter)
+		return err
+	})
+	return answer, err
+}
+
+// question is one whose events are loaded.
+type question struct {
+	reader *eventdb.Reader
+	cache  *cache
+	filter audit.Filter
+	span   span
+	since  time.Time
+	cover  *audit.Coverage
+}
+
+// ask loads what a question needs and has it answered. A cache that turns out to be damaged
+// is made anew, once.
+func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, answer func(question) error) error {
+	damaged, err := r.try(ctx, f, answer)
+	if isDamaged(err) && ctx.Err() == nil {
+		if err = r.replace(ctx, damaged, err); err == nil {
+			_, err = r.try(ctx, f, answer)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("s3log: %s: %w", name, err)
+	}
+	return nil
+}
+
+func (r *Reader) try(ctx context.Context, f audit.Filter, answer func(question) error) (*cache, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	c := r.cache
+	if c == nil {
+		return nil, errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return c, err
+	}
+	s := r.span(ctx, f, r.options.Now())
+	coverage, err := r.ensure(ctx, c, s.hours(&r.options))
+	if err != nil {
+		return c, err
+	}
+	if s.open && r.floor.below(hourOf(s.from)) {
+		coverage.Since = s.from
+		if f.SessionID == "" {
+			f.From = s.from // older events may be here in part
+		}
+	}
+	q := question{cache: c, filter: f, span: s, cover: &coverage}
+	q.reader = eventdb.NewReader(c.read, func(context.Context, audit.Filter) (audit.Coverage, error) { return *q.cover, nil })
+	return c, answer(q)
+}
