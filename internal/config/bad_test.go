@@ -303,7 +303,7 @@ func TestBadFiles(t *testing.T) {
 		},
 		{
 			name: "virtual models",
-			file: "virtual_models:\n  - {source: a, targets: []}\n  - {targets: [{model: o/m}]}\n  - {source: b, targets: [o/m, {weight: 0}]}\n  - {source: c, targets: [{model: o/m}]}\n  - {source: c, targets: [{model: o/m}]}\n",
+			file: "virtual_models:\n  - {source: a, targets: []}\n  - {targets: [{model: o/m}]}\n  - {source: b, targets: [o/m, {weight: 0}]}\n  - {source: c, targets: [{model: o/m}]}\n  - {source: c, targets: [{model: o/m}]}\n  - {source: d, targets: [{model: o/m}], user_paths: [team, '']}\n",
 			want: []string{
 				`2:26: virtual_models[0].targets: empty; write at least one {model: provider/model}`,
 				`3:5: virtual_models[1].source: missing; the name that clients use`,
@@ -311,6 +311,8 @@ func TestBadFiles(t *testing.T) {
 				`4:32: virtual_models[2].targets[1].model: missing; provider/model, or another name of yours`,
 				`4:41: virtual_models[2].targets[1].weight: not a whole number from 1 to 1000`,
 				`6:14: virtual_models[4].source: "c" is defined in line 5 already`,
+				`7:55: virtual_models[5].user_paths[0]: "team" is a user path that does not begin with /; write for example /team/app`,
+				`7:61: virtual_models[5].user_paths[1]: empty; write for example /team/app, or "/" for everybody`,
 			},
 		},
 		{
@@ -347,7 +349,7 @@ func TestBadFiles(t *testing.T) {
 				`4:5: providers.o: unknown key (not shown); known here: type, base_url, surfaces, api_keys, session_sticky_keys, billing_model, stream_options, models`,
 				`6:9: providers.o.api_keys[0]: unknown key (not shown); known here: id, key`,
 				`6:9: providers.o.api_keys[0].key: missing; env:NAME`,
-				`8:1: unknown key (not shown); known here: listen, session_db_path, log_level, auth, session, providers, virtual_models, routing, timeouts, degrade, limits`,
+				`8:1: unknown key (not shown); known here: listen, session_db_path, log_level, auth, session, providers, virtual_models, models_endpoint, routing, timeouts, degrade, limits`,
 				`9:12: log_level: the value (not shown) is not known; one of debug, info, warn, error`,
 			},
 		},

@@ -27,6 +27,7 @@ type Config struct {
 	IdleTTL       time.Duration // session.idle_ttl
 	Providers     []*provider.Provider
 	Virtuals      []route.Virtual
+	OnlyVirtual   bool // models_endpoint.only_virtual
 	MaxAttempts   int
 	Timeouts      proxy.Timeouts
 	Degrade       health.Settings

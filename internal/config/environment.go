@@ -35,6 +35,7 @@ func (l *loader) readEnvironment() {
 	l.toggle("SESSION_KEEPING_ENABLED", &l.cfg.Session.Enabled)
 	l.toggle("SESSION_AUTO_DETECT", &l.cfg.Session.AutoDetect)
 	l.toggle("SESSION_BUILTIN_RULES", &l.cfg.Session.BuiltinRules)
+	l.toggle("KEEP_ONLY_ALIASES_AT_MODELS_ENDPOINT", &l.cfg.OnlyVirtual)
 }
 
 // override applies a flag, else a variable. Empty is not set.

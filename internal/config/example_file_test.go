@@ -32,9 +32,10 @@ func TestExampleFileLoadsAndShowsTheDefaults(t *testing.T) {
 		Timeouts               proxy.Timeouts
 		Degrade                health.Settings
 		MaxBody                int64
+		OnlyVirtual            bool
 	}
 	of := func(c *Config) scalars {
-		s := scalars{c.Listen, c.LogLevel, c.Auth.Mode, c.Session, c.IdleTTL, c.MaxAttempts, c.Timeouts, c.Degrade, c.MaxBody}
+		s := scalars{c.Listen, c.LogLevel, c.Auth.Mode, c.Session, c.IdleTTL, c.MaxAttempts, c.Timeouts, c.Degrade, c.MaxBody, c.OnlyVirtual}
 		s.Session.Headers = nil
 		return s
 	}
@@ -83,7 +84,7 @@ func TestManualDescribesEveryKey(t *testing.T) {
 	}
 	names := []string{
 		"SWITCHBOARD_CONFIG", "SWITCHBOARD_LISTEN", "SWITCHBOARD_SESSION_DB", "SWITCHBOARD_LOG_LEVEL", "SWITCHBOARD_ADMIN_KEY",
-		"SESSION_KEEPING_ENABLED", "SESSION_AUTO_DETECT", "SESSION_BUILTIN_RULES", "SESSION_HEADER_<N>", "SESSION_HEADER_<N>_TRANSFORM",
+		"SESSION_KEEPING_ENABLED", "SESSION_AUTO_DETECT", "SESSION_BUILTIN_RULES", "KEEP_ONLY_ALIASES_AT_MODELS_ENDPOINT", "SESSION_HEADER_<N>", "SESSION_HEADER_<N>_TRANSFORM",
 		"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
 	}
 	for _, f := range []Function{Route, Admin} {

@@ -17,7 +17,8 @@ import (
 )
 
 // Gateway yields what the gateway takes from the configuration. The caller adds what lies
-// outside: store, aliases, recorder and board. roots are the certificate authorities that
+// outside: store, aliases, recorder and board, and instead of the declared models those that
+// are saved as well. roots are the certificate authorities that
 // providers are checked with; nil: the system's. Load has checked it all, so that an error
 // means that the configuration was changed since.
 func (c *Config) Gateway(logger *slog.Logger, roots *x509.CertPool) (gateway.Options, error) {
@@ -35,6 +36,7 @@ func (c *Config) Gateway(logger *slog.Logger, roots *x509.CertPool) (gateway.Opt
 		Catalog: catalog, Identifier: identifier,
 		Auth:      auth.New(c.Auth.Open(), c.Auth.Keys),
 		Transport: transport, Timeouts: c.Timeouts,
+		OnlyVirtual: c.OnlyVirtual,
 		MaxAttempts: c.MaxAttempts, MaxBody: c.MaxBody, IdleTTL: c.IdleTTL, Logger: logger,
 	}, nil
 }

@@ -239,13 +239,28 @@ providers:
 }
 
 func TestVirtualModelsAreRead(t *testing.T) {
-	c := mustLoad(t, "virtual_models:\n  - source: smart\n    targets: [{model: o/m, weight: 2}, {model: m}]\n  - {source: once, strategy: failover, session_affinity: false, targets: [{model: smart}]}\n")
+	c := mustLoad(t, "virtual_models:\n  - source: smart\n    targets: [{model: o/m, weight: 2}, {model: m}]\n  - {source: once, strategy: failover, session_affinity: false, targets: [{model: smart}], user_paths: [/team/a/, /], description: d, enabled: false}\n")
 	want := []route.Virtual{
 		{Source: "smart", Strategy: "round_robin", Affinity: true, Targets: []route.VirtualTarget{{Model: "o/m", Weight: 2}, {Model: "m", Weight: 1}}},
-		{Source: "once", Strategy: "failover", Targets: []route.VirtualTarget{{Model: "smart", Weight: 1}}},
+		{
+			Source: "once", Strategy: "failover", Targets: []route.VirtualTarget{{Model: "smart", Weight: 1}},
+			UserPaths: []string{"/team/a", "/"}, Description: "d", Disabled: true,
+		},
 	}
 	if diff := cmp.Diff(want, c.Virtuals); diff != "" {
 		t.Errorf("Virtuals (-want +got):\n%s", diff)
+	}
+}
+
+func TestModelsEndpoint(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "models_endpoint: {only_virtual: true}\n": true} {
+		if c := mustLoad(t, text); c.OnlyVirtual != want {
+			t.Errorf("%q: OnlyVirtual = %v, want %v", text, c.OnlyVirtual, want)
+		}
+	}
+	c, err := Load(Source{Getenv: env("OPENAI_API_KEY=k-one", "KEEP_ONLY_ALIASES_AT_MODELS_ENDPOINT=true")})
+	if err != nil || !c.OnlyVirtual {
+		t.Errorf("by the environment: %+v, %v, want only virtual models", c, err)
 	}
 }
 

@@ -18,6 +18,7 @@ func (l *loader) readFile(text []byte) bool {
 		field{name: "session", read: l.session},
 		field{name: "providers", read: l.providers},
 		field{name: "virtual_models", read: l.virtualModels},
+		field{name: "models_endpoint", read: l.modelsEndpoint},
 		field{name: "routing", read: l.routing},
 		field{name: "timeouts", read: l.timeouts},
 		field{name: "degrade", read: l.degrade},
@@ -50,6 +51,10 @@ func (l *loader) sessionDBPath(v value) {
 
 func (l *loader) routing(v value) {
 	l.object(v, field{name: "max_attempts", read: l.count(&l.cfg.MaxAttempts, 1, 100)})
+}
+
+func (l *loader) modelsEndpoint(v value) {
+	l.object(v, field{name: "only_virtual", read: l.boolean(&l.cfg.OnlyVirtual)})
 }
 
 func (l *loader) timeouts(v value) {

@@ -1,17 +1,18 @@
 package config
 
 import (
+	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
+	"switchboard/internal/auth"
 	"switchboard/internal/route"
 )
 
 func (l *loader) virtualModels(v value) {
 	l.list(v, func(_ int, item value) {
 		virtual := route.Virtual{Strategy: route.ReasonRoundRobin, Affinity: true}
-		sourceAt := item.at
+		sourceAt, enabled := item.at, true
 		ok := l.object(item,
 			field{name: "source", missing: "the name that clients use", read: func(v value) {
 				sourceAt = place{item.at.path + ".source", l.valueAt(v).line, l.valueAt(v).col}
@@ -29,7 +30,11 @@ func (l *loader) virtualModels(v value) {
 				route.ReasonRoundRobin, route.ReasonCost, route.ReasonFailover)},
 			field{name: "session_affinity", read: l.boolean(&virtual.Affinity)},
 			field{name: "targets", missing: "at least one {model: provider/model}", read: l.targets(&virtual)},
+			field{name: "user_paths", read: l.userPaths(&virtual)},
+			field{name: "description", read: func(v value) { virtual.Description, _ = l.text(v) }},
+			field{name: "enabled", read: l.boolean(&enabled)},
 		)
+		virtual.Disabled = !enabled
 		if !ok || virtual.Source == "" {
 			return
 		}
@@ -40,6 +45,28 @@ func (l *loader) virtualModels(v value) {
 		l.virtualAt[virtual.Source] = sourceAt
 		l.cfg.Virtuals = append(l.cfg.Virtuals, virtual)
 	})
+}
+
+// userPaths reads who may ask for the virtual model: "/" is everybody.
+func (l *loader) userPaths(virtual *route.Virtual) func(value) {
+	return func(v value) {
+		l.list(v, func(_ int, item value) {
+			s, ok := l.text(item)
+			if !ok {
+				return
+			}
+			path, err := auth.ParseUserPath(s)
+			switch {
+			case err != nil:
+				l.fail(item.at, "%s is %v", show(s), err)
+			case s == "":
+				l.fail(item.at, `empty; write for example /team/app, or "/" for everybody`)
+			case path == "":
+				path = "/"
+			}
+			virtual.UserPaths = append(virtual.UserPaths, path)
+		})
+	}
 }
 
 func (l *loader) targets(virtual *route.Virtual) func(value) {
@@ -80,7 +107,11 @@ func (l *loader) finishVirtuals() {
 	for range len(virtuals) + 1 {
 		_, err := route.NewCatalog(l.cfg.Providers, virtuals)
 		if err != nil {
-			i := complaint(err.Error(), virtuals)
+			var fault *route.VirtualError
+			i := -1
+			if errors.As(err, &fault) {
+				i = slices.IndexFunc(virtuals, func(v route.Virtual) bool { return v.Source == fault.Source })
+			}
 			at := place{path: "virtual_models", line: 1, col: 1}
 			if i >= 0 {
 				at = l.virtualAt[virtuals[i].Source]
@@ -103,21 +134,4 @@ func (l *loader) harmlessTarget() string {
 		}
 	}
 	return ""
-}
-
-// complaint finds the virtual model that an error is about: the one it quotes first, else
-// the one it names first; -1 when there is none.
-func complaint(text string, virtuals []route.Virtual) int {
-	for _, quote := range []func(string) string{strconv.Quote, func(s string) string { return s }} {
-		best, bestAt := -1, len(text)
-		for i, v := range virtuals {
-			if at := strings.Index(text, quote(v.Source)); at >= 0 && at < bestAt {
-				best, bestAt = i, at
-			}
-		}
-		if best >= 0 {
-			return best
-		}
-	}
-	return -1
 }
