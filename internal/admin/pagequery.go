@@ -129,7 +129,7 @@ func (a *Admin) filterForm(p *pageQuery, raw string) filterForm {
 			f.Values[name] = value
 		}
 	}
-	for _, name := range []string{"group", "limit", "days", "user_path_exact"} {
+	for _, name := range []string{"group", "limit", "days"} {
 		if p.values.Has(name) {
 			f.Hidden[name] = p.values.Get(name)
 		}

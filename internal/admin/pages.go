@@ -35,6 +35,7 @@ func (a *Admin) pageEndpoints() map[string]endpoint {
 		homePath:      {http.MethodGet: a.auditLogs},
 		usagePath:     {http.MethodGet: a.usage},
 		providersPath: {http.MethodGet: a.showProviders},
+		modelsPath:    {http.MethodGet: a.models, http.MethodPost: a.changeModel},
 		threadPath:    {http.MethodGet: a.thread},
 		logoutPath:    {http.MethodPost: a.logout},
 	}

@@ -98,14 +98,14 @@ func total(series []Series, i int) (sum int64) {
 	return sum
 }
 
-// niceTop is the end of the axis: the next of 2, 4, 6, 8, 10 times a power of ten, so that its
-// half is whole.
+// niceTop is the end of the axis: the next small number times a power of ten, so that its half
+// is whole.
 func niceTop(most int64) int64 {
 	if most <= 2 {
 		return 2
 	}
 	power := int64(math.Pow(10, math.Floor(math.Log10(float64(most)))))
-	for _, factor := range []int64{1, 2, 4, 6, 8} {
+	for _, factor := range []int64{1, 2, 3, 4, 5, 6, 8} {
 		if top := power * factor; most <= top && top%2 == 0 {
 			return top
 		}
