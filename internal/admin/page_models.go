@@ -191,7 +191,8 @@ type modelForm struct {
 
 type targetRow struct{ Model, Weight, Fault string }
 
-func strategies() []string { return []string{"round_robin", "cost", "failover", "adaptive"} }
+// Not here: adaptive, which route does not have yet.
+func strategies() []string { return []string{"round_robin", "cost", "failover"} }
 
 func newModelForm(version int64) *modelForm {
 	f := formOf(virtual.Model{Affinity: true, Enabled: true, Strategy: "round_robin"}, version)
