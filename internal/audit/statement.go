@@ -37,8 +37,9 @@ type Relations struct {
 	ChosenSessions string
 	// Threads has all threads, whole: thread, user_path, session_id, request_count.
 	Threads string
-	// Events has all events, once each: EventColumns.
-	Events string
+	// Events has all events, once each: EventColumns. Latest finds in it, as e, the newest
+	// event of a row p of a page, by p.thread and p.newest. Empty: by its event_id.
+	Events, Latest string
 	// Matching are the chosen ones of Events.
 	Matching string
 	// SessionCount has one row: sessions, the number of chosen sessions. Empty: it is
@@ -53,6 +54,9 @@ func (d Dialect) open(f Filter) (*Values, Relations) {
 	r := d.Relations(v, f)
 	if r.Sums == "" {
 		r.Sums = r.Cells
+	}
+	if r.Latest == "" {
+		r.Latest = "e.event_id = SUBSTR(p.newest, 20)"
 	}
 	if r.Chosen == "" {
 		r.Chosen = "SELECT c.thread, MAX(c.newest) AS newest FROM cells c GROUP BY c.thread"
@@ -105,7 +109,7 @@ func (d Dialect) Threads(f Filter, p Page) Statement {
 		as("page", "SELECT c.thread, c.newest FROM chosen c ORDER BY c.newest DESC "+d.page(v, p))),
 		"SELECT "+r.total("chosen")+", t.user_path, t.session_id, t.request_count, "+prefixed("e", EventColumns())+`
 FROM page p CROSS JOIN threads t CROSS JOIN events e
-WHERE t.thread = p.thread AND e.event_id = SUBSTR(p.newest, 20)
+WHERE t.thread = p.thread AND `+r.Latest+`
 ORDER BY p.newest DESC`)
 }
 

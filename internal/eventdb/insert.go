@@ -2,6 +2,7 @@ package eventdb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,11 +29,12 @@ type Inserter struct {
 	paths map[string]int64 // ids of user paths and kinds, as stored
 	kinds map[kind]int64
 
-	threads map[threadName]*thread // of the open transaction
-	days    map[dayName]*audit.Usage
+	// Of the open transaction.
+	threads map[threadName]*thread
 	counts  map[int64]*count
-	served  map[int64]int64 // kind -> requests
-	text    []byte
+	named   map[int64]kind // by id
+
+	text []byte
 }
 
 // kind is what many events have in common.
@@ -49,10 +51,14 @@ type threadName struct{ userPath, sessionID, sessionKey string }
 // thread is what a transaction adds to one.
 type thread struct {
 	id       int64
+	stored   int64 // requests of before
 	requests int64
 	firstAt  int64
 	newest   string
 	cells    []cell
+
+	kind   kind // of the last event
+	kindID int64
 }
 
 type cell struct {
@@ -89,9 +95,8 @@ func (in *Inserter) Discard() {
 
 func (in *Inserter) reset() {
 	empty(&in.threads)
-	empty(&in.days)
 	empty(&in.counts)
-	empty(&in.served)
+	empty(&in.named)
 }
 
 // empty keeps the room of a small map, which the next request will need.
@@ -119,33 +124,31 @@ func (in *Inserter) insert(e *record.Event) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	newest := audit.NewestKey(e.CreatedAt, e.EventID)
+	t, err := in.thread(e, path, newest)
+	if t == nil || err != nil {
+		return false, err
+	}
 	k := kind{
 		path: path, sessionSource: e.SessionSource, apiSurface: e.APISurface, requestedModel: e.RequestedModel,
 		modelName: e.ModelName, provider: e.Provider, keyID: e.KeyID, billingModel: e.BillingModel,
 		decisionReason: e.DecisionReason, usageQuality: e.UsageQuality, outcome: e.Outcome, affinity: e.Affinity,
 		status: e.ResponseStatus, switched: e.Switched, stream: e.Stream,
 	}
-	kindID, err := in.kind(k)
-	if err != nil {
-		return false, err
+	if t.kindID == 0 || t.kind != k { // most are of the kind of the one before
+		if t.kind, t.kindID, err = in.kind(k); err != nil {
+			return false, err
+		}
 	}
-	newest := audit.NewestKey(e.CreatedAt, e.EventID)
-	t, err := in.thread(e, path, newest)
-	if t == nil || err != nil {
-		return false, err
+	number := t.stored + t.requests
+	if number >= 1<<threadBits {
+		return false, errors.New("the session has too many events")
 	}
-	added, err := in.row(e, t.id, kindID)
+	added, err := in.row(e, t.id<<threadBits+number, t.kindID)
 	if !added || err != nil {
 		return false, err
 	}
-	usage := audit.UsageOf(e)
-	day := floorDay(e.CreatedAt)
-	t.add(e.CreatedAt, newest, day, kindID, &usage)
-	for _, p := range [...]int64{path, everybody} {
-		in.day(dayName{p, day, e.RequestedModel, e.ModelName, e.Provider, e.DecisionReason, e.Outcome, e.ResponseStatus}).Add(usage)
-		in.count(p).events++
-	}
-	in.served[kindID]++
+	t.add(e, newest)
 	return true, nil
 }
 
@@ -163,29 +166,21 @@ func floorDay(ms int64) int64 {
 	return day
 }
 
-func (t *thread) add(at int64, newest string, day, kind int64, usage *audit.Usage) {
+func (t *thread) add(e *record.Event, newest string) {
 	if t.requests == 0 {
-		t.firstAt, t.newest = at, newest
+		t.firstAt, t.newest = e.CreatedAt, newest
 	}
 	t.requests++
-	t.firstAt, t.newest = min(t.firstAt, at), max(t.newest, newest)
+	t.firstAt, t.newest = min(t.firstAt, e.CreatedAt), max(t.newest, newest)
+	usage, day := audit.UsageOf(e), floorDay(e.CreatedAt)
 	for i := range t.cells {
-		if c := &t.cells[i]; c.day == day && c.kind == kind {
+		if c := &t.cells[i]; c.day == day && c.kind == t.kindID {
 			c.newest = max(c.newest, newest)
-			c.usage.Add(*usage)
+			c.usage.Add(usage)
 			return
 		}
 	}
-	t.cells = append(t.cells, cell{day: day, kind: kind, newest: newest, usage: *usage})
-}
-
-func (in *Inserter) day(name dayName) *audit.Usage {
-	u := in.days[name]
-	if u == nil {
-		u = &audit.Usage{}
-		in.days[name.clone()] = u
-	}
-	return u
+	t.cells = append(t.cells, cell{day: day, kind: t.kindID, newest: newest, usage: usage})
 }
 
 func (in *Inserter) count(path int64) *count {
@@ -207,8 +202,8 @@ func (in *Inserter) path(userPath string) (int64, error) {
 		return 0, err
 	}
 	in.findPath.BindText(1, userPath)
-	id, _, err := first(in.findPath)
-	if err != nil {
+	var id int64
+	if _, err := first(in.findPath, &id); err != nil {
 		return 0, err
 	}
 	if len(in.paths) >= maxNames {
@@ -218,9 +213,15 @@ func (in *Inserter) path(userPath string) (int64, error) {
 	return id, nil
 }
 
-func (in *Inserter) kind(k kind) (int64, error) {
+// kind finds the kind's id, or makes one, and returns the kind as it is remembered.
+func (in *Inserter) kind(k kind) (kind, int64, error) {
 	if id, known := in.kinds[k]; known {
-		return id, nil
+		if kept, used := in.named[id]; used {
+			return kept, id, nil
+		}
+		k.own()
+		in.named[id] = k
+		return k, id, nil
 	}
 	for _, stmt := range [...]*sqlite.Stmt{in.makeKind, in.findKind} {
 		stmt.BindInt64(1, k.path)
@@ -232,20 +233,25 @@ func (in *Inserter) kind(k kind) (int64, error) {
 		stmt.BindBool(15, k.stream)
 	}
 	if err := run(in.makeKind); err != nil {
-		return 0, err
+		return k, 0, err
 	}
-	id, _, err := first(in.findKind)
-	if err != nil {
-		return 0, err
+	var id int64
+	if _, err := first(in.findKind, &id); err != nil {
+		return k, 0, err
 	}
 	if len(in.kinds) >= maxNames {
 		clear(in.kinds)
 	}
+	k.own()
+	in.kinds[k], in.named[id] = id, k
+	return k, id, nil
+}
+
+// own lets go of the event's text, which may be a piece of something large.
+func (k *kind) own() {
 	for _, text := range k.texts() {
-		*text = strings.Clone(*text) // the event may be a piece of something large
+		*text = strings.Clone(*text)
 	}
-	in.kinds[k] = id
-	return id, nil
 }
 
 // texts are the kind's, in the order of the statements' parameters.
@@ -254,13 +260,6 @@ func (k *kind) texts() [11]*string {
 		&k.sessionSource, &k.apiSurface, &k.requestedModel, &k.modelName, &k.provider, &k.keyID,
 		&k.billingModel, &k.decisionReason, &k.usageQuality, &k.outcome, &k.affinity,
 	}
-}
-
-func (n dayName) clone() dayName {
-	for _, text := range [...]*string{&n.requestedModel, &n.modelName, &n.provider, &n.decisionReason, &n.outcome} {
-		*text = strings.Clone(*text)
-	}
-	return n
 }
 
 // thread is the event's, made if there is none; nil when the event is there already.
@@ -276,18 +275,18 @@ func (in *Inserter) thread(e *record.Event, path int64, newest string) (*thread,
 		in.findThread.BindText(1, e.SessionID)
 		in.findThread.BindInt64(2, path)
 		in.findThread.BindText(3, e.SessionKey)
-		id, found, err := first(in.findThread)
+		found, err := first(in.findThread, &t.id, &t.stored)
 		if err != nil {
 			return nil, err
 		}
-		t.id = id
 		if found {
 			in.threads[name.clone()] = t
 			return t, nil
 		}
 	}
-	in.findEvent.BindText(1, e.EventID)
-	if _, found, err := first(in.findEvent); found || err != nil {
+	in.findEvent.BindInt64(1, e.CreatedAt)
+	in.findEvent.BindText(2, e.EventID)
+	if found, err := first(in.findEvent); found || err != nil {
 		return nil, err
 	}
 	stmt, counter := in.makeThread, &in.count(path).sessions
@@ -337,7 +336,8 @@ func (in *Inserter) flush() error {
 			return err
 		}
 	}
-	for name, usage := range in.days {
+	days, served := in.sum(threads)
+	for name, usage := range days {
 		if err := in.flushDay(name, usage); err != nil {
 			return err
 		}
@@ -351,7 +351,7 @@ func (in *Inserter) flush() error {
 			return err
 		}
 	}
-	for kind, requests := range in.served {
+	for kind, requests := range served {
 		in.addKind.BindInt64(1, kind)
 		in.addKind.BindInt64(2, requests)
 		if err := run(in.addKind); err != nil {
@@ -359,6 +359,37 @@ func (in *Inserter) flush() error {
 		}
 	}
 	return nil
+}
+
+// sum adds up the cells: by day and name, and the requests by kind and by user path.
+func (in *Inserter) sum(threads []*thread) (days map[dayName]*audit.Usage, served map[int64]int64) {
+	type kindDay struct{ kind, day int64 }
+	kindDays := map[kindDay]*audit.Usage{}
+	for _, t := range threads {
+		for i := range t.cells {
+			c := &t.cells[i]
+			addTo(kindDays, kindDay{c.kind, c.day}, &c.usage)
+		}
+	}
+	days, served = map[dayName]*audit.Usage{}, map[int64]int64{}
+	for name, usage := range kindDays {
+		k := in.named[name.kind]
+		served[name.kind] += usage.Requests
+		for _, path := range [...]int64{k.path, everybody} {
+			in.count(path).events += usage.Requests
+			addTo(days, dayName{path, name.day, k.requestedModel, k.modelName, k.provider, k.decisionReason, k.outcome, k.status}, usage)
+		}
+	}
+	return days, served
+}
+
+func addTo[K comparable](sums map[K]*audit.Usage, key K, usage *audit.Usage) {
+	if sum := sums[key]; sum != nil {
+		sum.Add(*usage)
+		return
+	}
+	sum := *usage
+	sums[key] = &sum
 }
 
 func (in *Inserter) flushThread(t *thread) error {

@@ -171,6 +171,15 @@ func (s span) days(v *audit.Values, column string) []string {
 	return where
 }
 
+// touched are the days that are chosen, whole or in part.
+func (s span) touched(v *audit.Values, column string) []string {
+	for _, edge := range s.edges {
+		s.fromDay = min(s.fromDay, floorDay(edge[0]))
+		s.toDay = max(s.toDay, floorDay(edge[1]-1)+1)
+	}
+	return s.days(v, column)
+}
+
 // edge is what is left over as a predicate over event e.
 func (s span) edge(v *audit.Values) string {
 	parts := make([]string, len(s.edges))

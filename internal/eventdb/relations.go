@@ -21,6 +21,7 @@ func (p *plan) relations(v *audit.Values, _ audit.Filter) audit.Relations {
 		Hint:     "NOT MATERIALIZED ", // a page's threads are then found by their key
 		Threads:  "SELECT t.id AS thread, x.user_path, t.session_id, t.requests AS request_count FROM event_thread t CROSS JOIN event_path x WHERE x.id = t.path",
 		Events:   "SELECT * FROM routing_events",
+		Latest:   "e.created_at = CAST(SUBSTR(p.newest, 1, 19) AS INTEGER) AND e.event_id = SUBSTR(p.newest, 20)",
 		Matching: p.matchingEvents(v),
 		Cells:    p.cells(v),
 		Counted:  p.threads >= 0,
@@ -76,7 +77,7 @@ func (p *plan) cells(v *audit.Values) string {
 	}
 	if p.f.SessionID != "" {
 		query := p.sessionQuery(v)
-		where, edge = append(where, "c.thread "+query), append(edge, "e.thread "+query)
+		where, edge = append(where, "c.thread "+query), append(edge, eventThread+" "+query)
 	}
 	if p.byKind || p.byPath {
 		kinds := " IN (SELECT k.id FROM event_kind k WHERE " + p.kindWhere(v) + ")"
@@ -92,7 +93,7 @@ func (p *plan) cells(v *audit.Values) string {
 	query := "SELECT c.thread, c.thread > 0 AS session, " + name("model_name") + ", " + name("provider_identity") +
 		", date(c.day * 86400, 'unixepoch') AS day, c.newest, " + prefixed("c", audit.UsageColumns()) + " FROM event_cell c" + all(where)
 	if len(s.edges) > 0 {
-		query += " UNION ALL SELECT e.thread, e.thread > 0, k.model_name, k.provider_identity, " + eventDay + ", " + eventKey + ", " +
+		query += " UNION ALL SELECT " + eventThread + ", e.id > 0, k.model_name, k.provider_identity, " + eventDay + ", " + eventKey + ", " +
 			eventUsage + " FROM event e CROSS JOIN event_kind k ON k.id = e.kind" + all(edge)
 	}
 	return query
@@ -126,30 +127,49 @@ func (p *plan) sums(v *audit.Values) string {
 }
 
 // matchingEvents are the newest chosen events, as many as the page needs. Few of them are
-// gathered by what chooses them and sorted, many are met soon by walking back in time: after
+// gathered from their threads and sorted; many are met soon by walking back in time, after
 // about all/matching*(offset+limit) events.
 func (p *plan) matchingEvents(v *audit.Values) string {
 	newest := int64(p.page.Offset) + int64(p.page.Limit)
 	walk := p.matching > gathered && p.matching*(p.matching/max(newest, 1)) > p.all
-	index := "event_time"
+	var from string
 	f := audit.Filter{From: p.f.From, To: p.f.To}
 	where := append(f.Where(v, "e."), "1 = 1")
-	if p.byKind || p.byPath {
-		where = append(where, "e.kind IN (SELECT k.id FROM event_kind k WHERE "+p.kindWhere(v)+")")
-		if !walk {
-			index = "event_kind_time"
-		}
+	kinds := ""
+	if p.byKind || p.byPath && p.f.SessionID == "" {
+		kinds = "e.kind IN (SELECT k.id FROM event_kind k WHERE " + p.kindWhere(v) + ")"
 	}
-	if p.f.SessionID != "" {
-		where = append(where, "e.thread "+p.sessionQuery(v))
-		if !walk {
-			index = "event_thread_time"
-		}
+	switch {
+	case p.f.SessionID != "":
+		from = "event_thread t CROSS JOIN event e"
+		where = append(where, "t.id "+p.sessionQuery(v), eventsOf("t.id"))
+	case walk || kinds == "":
+		from = "event e INDEXED BY event_time"
+	case p.byKind:
+		// A cell says that its thread has such events on its day.
+		from = "event_cell c INDEXED BY event_cell_kind CROSS JOIN event e"
+		where = append(append(where, p.span().touched(v, "c.day")...), "c.kind IN (SELECT k.id FROM event_kind k WHERE "+p.kindWhere(v)+")",
+			eventsOf("c.thread"), "e.kind = c.kind", "e.created_at >= c.day * 86400000", "e.created_at < (c.day + 1) * 86400000")
+		kinds = ""
+	default:
+		from = "event_thread t CROSS JOIN event e"
+		where = append(where, "t.path IN ("+p.pathQuery(v)+")", eventsOf("t.id"))
+		kinds = ""
 	}
-	return "SELECT " + strings.Join(eventColumns(), ", ") + " FROM (SELECT e.id FROM event e INDEXED BY " + index + all(where) +
+	if kinds != "" {
+		where = append(where, kinds)
+	}
+	return "SELECT " + strings.Join(eventColumns(), ", ") + " FROM (SELECT e.id FROM " + from + all(where) +
 		" ORDER BY e.created_at DESC, e.event_id DESC LIMIT " + v.Int(newest) + `) n
 	CROSS JOIN event e CROSS JOIN event_kind k CROSS JOIN event_thread t CROSS JOIN event_path x
-	WHERE e.id = n.id AND k.id = e.kind AND t.id = e.thread AND x.id = t.path`
+	WHERE e.id = n.id AND k.id = e.kind AND t.id = ` + eventThread + ` AND x.id = t.path`
+}
+
+// eventThread is the thread of an event e, eventsOf are the events e of a thread.
+const eventThread = "e.id >> " + threadBitsText
+
+func eventsOf(thread string) string {
+	return "e.id >= " + thread + " << " + threadBitsText + " AND e.id < " + thread + " + 1 << " + threadBitsText
 }
 
 // sessionQuery chooses the threads of the filter's session, as a predicate's right side.

@@ -9,7 +9,7 @@ package eventdb
 // Tables are the tables whose both ends a check of the file should read, with the columns
 // that order them.
 func Tables() []string {
-	return []string{"event ORDER BY id", "event ORDER BY event_id", "event_thread ORDER BY id", "event_cell ORDER BY thread"}
+	return []string{"event ORDER BY id", "event ORDER BY created_at", "event_thread ORDER BY id", "event_cell ORDER BY thread"}
 }
 
 // Schema makes the tables and the view, as one script.
@@ -66,11 +66,12 @@ CREATE INDEX event_thread_singles ON event_thread (newest) WHERE id < 0;
 CREATE INDEX event_thread_path_sessions ON event_thread (path, newest) WHERE id > 0;
 CREATE INDEX event_thread_path_singles ON event_thread (path, newest) WHERE id < 0;
 
+-- A thread's events lie together: the id is the thread's, shifted by threadBits, and the
+-- number of the event in its thread.
 CREATE TABLE event (
 	id                   INTEGER PRIMARY KEY,
-	event_id             TEXT NOT NULL UNIQUE,
+	event_id             TEXT NOT NULL,
 	created_at           INTEGER NOT NULL,          -- epoch milliseconds
-	thread               INTEGER NOT NULL,
 	kind                 INTEGER NOT NULL,
 	latency_ms           INTEGER NOT NULL,
 	ttft_ms              INTEGER,                   -- NULL is unknown, here and below
@@ -88,9 +89,8 @@ CREATE TABLE event (
 	attempts             TEXT,                      -- JSON array
 	degraded_providers   TEXT                       -- JSON array
 );
-CREATE INDEX event_time ON event (created_at);
-CREATE INDEX event_thread_time ON event (thread, created_at);
-CREATE INDEX event_kind_time ON event (kind, created_at);
+-- The order of a log, and what makes an event one: its id says when it was made.
+CREATE UNIQUE INDEX event_time ON event (created_at, event_id);
 
 -- Sums of a thread's events of one UTC day (days since 1970) and kind.
 CREATE TABLE event_cell (
@@ -125,10 +125,16 @@ CREATE VIEW routing_events AS SELECT
 	k.usage_quality, e.input_cost_nano_usd, e.output_cost_nano_usd, e.cost_nano_usd, k.response_status,
 	k.outcome, e.ttft_ms, e.latency_ms, k.affinity
 FROM event e CROSS JOIN event_kind k ON k.id = e.kind
-	CROSS JOIN event_thread t ON t.id = e.thread
+	CROSS JOIN event_thread t ON t.id = e.id >> ` + threadBitsText + `
 	CROSS JOIN event_path p ON p.id = t.path;
 `
 }
+
+// threadBits is the room for a thread's events in their ids.
+const (
+	threadBits     = 24
+	threadBitsText = "24"
+)
 
 // sumColumns are audit.UsageColumns.
 const sumColumns = `

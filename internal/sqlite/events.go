@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
+
+	"zombiezen.com/go/sqlite"
 
 	"switchboard/internal/record"
 )
@@ -30,26 +33,18 @@ func (db *DB) Record(ctx context.Context, event *record.Event) error {
 // before.
 func (db *DB) Recorded(ctx context.Context, ids []string) (map[string]bool, error) {
 	found := make(map[string]bool, len(ids))
-	err := db.read(ctx, func(c *conn) error {
-		stmt, err := c.Prepare("SELECT 1 FROM event WHERE event_id = ?1")
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			stmt.BindText(1, id)
-			more, err := stmt.Step()
-			if err != nil {
-				return err
+	for _, id := range ids {
+		found[id] = false
+	}
+	err := db.audit(ctx, func(_ context.Context, c *sqlite.Conn) error {
+		// All ids are read: events are found by their time, which an id alone does not tell.
+		return query(c, "SELECT event_id FROM event", func(stmt *sqlite.Stmt) {
+			if _, asked := found[stmt.ColumnText(0)]; asked {
+				found[stmt.ColumnText(0)] = true
 			}
-			if more {
-				found[id] = true
-			}
-			if err := stmt.Reset(); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	})
+	maps.DeleteFunc(found, func(_ string, there bool) bool { return !there })
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: recorded: %w", err)
 	}
