@@ -53,7 +53,8 @@ type edition struct {
 type reading struct {
 	data []byte
 	edition
-	at time.Time
+	err error // it could not be read
+	at  time.Time
 }
 
 // pendingSwap is a Swap whose answer got lost: a repeat of it goes under the same token.
@@ -83,6 +84,9 @@ func (d *Document) Load(ctx context.Context) (data []byte, version int64, err er
 		return nil, 0, fault(ctx, "load", d.id, err)
 	}
 	if r := d.take(ctx); r != nil {
+		if r.err != nil {
+			return nil, 0, fault(ctx, "load", d.id, r.err)
+		}
 		return r.data, r.number, nil
 	}
 	for _, consistent := range []bool{d.current, true} {

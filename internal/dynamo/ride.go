@@ -56,6 +56,9 @@ func (s *Store) rideAlong(ctx context.Context, ref affinity.Ref, now time.Time) 
 		s.state:    {Keys: keys},
 	}})
 	if err != nil {
+		if ctx.Err() != nil {
+			aboard.miss(err)
+		}
 		var api smithy.APIError
 		return nil, !errors.As(err, &api) || ctx.Err() != nil, err
 	}
@@ -105,6 +108,16 @@ func (l passengers) offer(ctx context.Context, out *dynamodb.BatchGetItemOutput)
 	}
 }
 
+// miss answers the next Loads with err: whoever has waited in vain for as long as a request
+// may is not made to wait once more.
+func (l passengers) miss(err error) {
+	for _, p := range l {
+		p.mu.Lock()
+		p.read = &reading{err: err, at: time.Now()}
+		p.mu.Unlock()
+	}
+}
+
 // answerFor is the item of a table whose key column is id, nil when there is none; false
 // when the table did not get to it.
 func answerFor(out *dynamodb.BatchGetItemOutput, table, column, id string) (item, bool) {
@@ -125,7 +138,7 @@ func answerFor(out *dynamodb.BatchGetItemOutput, table, column, id string) (item
 func (d *Document) board() (end func(), ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.riding != nil || d.read != nil && time.Since(d.read.at) < freshFor {
+	if d.riding != nil || d.read != nil && d.read.err == nil && time.Since(d.read.at) < freshFor {
 		return nil, false
 	}
 	riding := make(chan struct{})

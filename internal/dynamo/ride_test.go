@@ -1,6 +1,7 @@
 package dynamo_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"switchboard/internal/affinity"
@@ -100,6 +102,43 @@ func TestRideWithoutAnAnswer(t *testing.T) {
 	r.wantCalls("BatchGetItem", "BatchGetItem")
 	r.loads(d, "", 0)
 	r.wantCalls("GetItem")
+}
+
+// S-DB-04c: a store that has used up the Lookup's time does not get as much again from the
+// Load that follows it in the same request. The one after that asks anew.
+func TestSDB04SilentRideCostsTheBudgetOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire()
+		w.breaks(always(broken{wait: true}))
+		store := dynamo.New(dynamo.NewClient(config("http://store.invalid", w)), "sessions", "state", nil)
+		d := store.Document("health")
+		store.Ride(d, func(time.Time) bool { return true })
+		within := func(do func(ctx context.Context) error) (time.Duration, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			err := do(ctx)
+			return time.Since(began), err
+		}
+		load := func(ctx context.Context) error {
+			_, _, err := d.Load(ctx)
+			return err
+		}
+		for range 2 {
+			if took, err := within(func(ctx context.Context) error {
+				_, err := store.Lookup(ctx, pin("s", "a").Ref, time.Now())
+				return err
+			}); took != 250*time.Millisecond || err == nil {
+				t.Errorf("Lookup = %v after %v, want an error after 250ms", err, took)
+			}
+			if took, err := within(load); took != 0 || !errors.Is(err, dynamo.ErrUnavailable) {
+				t.Errorf("Load = %v after %v, want ErrUnavailable at once", err, took)
+			}
+		}
+		if took, _ := within(load); took != 250*time.Millisecond {
+			t.Errorf("the next Load took %v, want it to ask", took)
+		}
+	})
 }
 
 func TestUnprocessedKeys(t *testing.T) {
