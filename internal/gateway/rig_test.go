@@ -137,7 +137,7 @@ func (r *rig) restart(t testing.TB, options ...rigOption) {
 		Catalog: catalog, Identifier: identifier, Auth: auth.New(r.cfg.Auth.Mode == "none", r.cfg.Auth.Keys),
 		Store: r.store, Aliases: r.store, Recorder: r.recorder, Board: health.NewBoard(r.cfg.Degrade),
 		Transport: r.network, Timeouts: r.cfg.Timeouts, MaxAttempts: r.cfg.MaxAttempts, MaxBody: r.cfg.MaxBody,
-		IdleTTL: r.cfg.IdleTTL, Logger: slog.New(slog.NewJSONHandler(r.log, nil)),
+		IdleTTL: r.cfg.IdleTTL, OnlyVirtual: r.cfg.OnlyVirtual, Logger: slog.New(slog.NewJSONHandler(r.log, nil)),
 	}
 	for _, option := range options {
 		option(&o)
