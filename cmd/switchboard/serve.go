@@ -83,6 +83,14 @@ func (c *serveCommand) serveDemo(ctx context.Context, p process) error {
 		cfg.SessionDBPath = c.SessionDB
 	}
 	fmt.Fprintf(p.stdout, "switchboard demo: base URL http://%s/v1, models \"demo\" and \"smart\", no key needed\n", address)
+	if cfg.Auth.Admin == nil { // a key of its own, for as long as it runs: pages are never open
+		key, digest, err := auth.NewKey()
+		if err != nil {
+			return err
+		}
+		cfg.Auth.Admin = &digest
+		fmt.Fprintf(p.stdout, "dashboard: http://%s/admin/, admin key %s\n", address, key)
+	}
 	return c.listen(ctx, p, cfg)
 }
 
@@ -149,10 +157,10 @@ func newHandler(cfg *config.Config, db *sqlite.DB, recorder record.Recorder, log
 	}
 	control := admin.New(admin.Options{
 		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
-		Pins: db, Router: data, IdleTTL: cfg.IdleTTL, Models: models,
+		Reader: db, Pins: db, Router: data, IdleTTL: cfg.IdleTTL, Models: models,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/admin/") {
+		if r.URL.Path == "/admin" || strings.HasPrefix(r.URL.Path, "/admin/") {
 			control.ServeHTTP(w, r)
 			return
 		}
