@@ -25,11 +25,10 @@ const (
 // cut, an object without event_id, garbage. Behind it reading goes on at the next newline, or
 // where the next event begins. Memory is bounded by maxRecord, whatever comes.
 type records struct {
-	r   io.Reader
-	buf []byte
-	// buf[pos:end] is what has been read and not used. base counts the bytes before buf.
-	pos, end int
-	base     int64
+	r        io.Reader
+	buf      []byte
+	pos, end int   // buf[pos:end] is what has been read and not used
+	begun    bool  // a byte order mark can come no more
 	err      error // of r; io.EOF at its end
 	tries    int   // failed records since the last good one or newline
 
@@ -59,8 +58,8 @@ func (s *records) next(b *batch) (more bool, err error) {
 			s.pos += n
 			s.tries = 0
 			return true, nil
-		case got == short && s.fill():
-			// Try again with more of it.
+		case got == short && s.fill(s.end-s.pos):
+			// Again, with twice as much of it: the work stays linear.
 		case got == short && s.failure() != nil:
 			return false, s.failure() // what is here may be whole; nobody knows
 		default: // garbage, cut by the end of the stream, or too long
@@ -79,12 +78,14 @@ func (s *records) failure() error {
 
 // find goes to the next byte that is no white space.
 func (s *records) find() bool {
-	for {
-		if s.base == 0 && s.pos == 0 {
-			for s.end < len(bom) && s.fill() {
-			}
-			s.pos += len(s.buf[:s.end]) - len(bytes.TrimPrefix(s.buf[:s.end], []byte(bom)))
+	if !s.begun {
+		s.begun = true
+		s.fill(len(bom))
+		if bytes.HasPrefix(s.buf[:s.end], []byte(bom)) {
+			s.pos = len(bom)
 		}
+	}
+	for {
 		for ; s.pos < s.end; s.pos++ {
 			switch s.buf[s.pos] {
 			case '\n':
@@ -94,7 +95,7 @@ func (s *records) find() bool {
 				return true
 			}
 		}
-		if !s.fill() {
+		if !s.fill(1) {
 			return false
 		}
 	}
@@ -102,33 +103,32 @@ func (s *records) find() bool {
 
 const bom = "\xef\xbb\xbf"
 
-// fill reads more. It is false when there is no more, or no more room.
-func (s *records) fill() bool {
+// fill reads more, n bytes if there are as many. It is false when there is no more, or no
+// more room.
+func (s *records) fill(n int) bool {
 	if s.pos > 0 {
-		s.base += int64(s.pos)
 		s.end = copy(s.buf, s.buf[s.pos:s.end])
 		s.pos = 0
 	}
-	if s.end == len(s.buf) {
-		if len(s.buf) >= maxRecord {
-			return false
-		}
-		// Doubling keeps the work of parsing the same record again linear.
-		s.buf = append(make([]byte, 0, min(2*len(s.buf), maxRecord)), s.buf...)
+	want := min(s.end+n, maxRecord)
+	if want > len(s.buf) {
+		s.buf = append(make([]byte, 0, min(max(2*len(s.buf), want), maxRecord)), s.buf...)
 		s.buf = s.buf[:cap(s.buf)]
 	}
-	for empty := 0; s.err == nil; {
+	more := false
+	for empty := 0; s.err == nil && s.end < want; {
 		n, err := s.r.Read(s.buf[s.end:])
 		s.end += n
 		s.err = err
-		if n > 0 {
-			return true
+		more = more || n > 0
+		if empty++; n > 0 {
+			empty = 0
 		}
-		if empty++; empty == 100 && err == nil {
+		if empty == 100 && err == nil {
 			s.err = io.ErrNoProgress
 		}
 	}
-	return false
+	return more
 }
 
 // skip counts what is at pos as unreadable, and goes to the end of its line or to the next
@@ -156,7 +156,7 @@ func (s *records) skip(n int) {
 			return
 		}
 		s.pos = max(s.pos, s.end-len(marker)+1)
-		if !s.fill() {
+		if !s.fill(1) {
 			s.pos = s.end
 			return
 		}
