@@ -35,7 +35,9 @@ type Binding struct {
 	pin     *Pin // as last read or written
 	stale   *Pin // a live row that names what is no longer configured
 	claimed bool // this request wrote the tentative claim
-	err     error
+	// unsettled is the Commit to which the store did not answer in time: it may have written it.
+	unsettled *Commitment
+	err       error
 }
 
 // Unbound is the binding of a request without a pin.
@@ -129,6 +131,7 @@ func (b *Binding) Commit(ctx context.Context, c Commitment, now time.Time) (swit
 				return false // somebody else's move stands
 			}
 		default:
+			b.unsettled = &c
 			b.fault(err)
 			return false
 		}
@@ -136,8 +139,39 @@ func (b *Binding) Commit(ctx context.Context, c Commitment, now time.Time) (swit
 	return false
 }
 
-// settle makes the one write that the pin as read asks for.
+// Settle makes the write of a Commit again to which the store did not answer, within limit:
+// else its switch may stand in the row and be nobody's. Call it when no client waits. By its
+// request the write is recognised, so that it counts once; switched is as for Commit. What
+// others have made of the pin meanwhile stands. The state stays unknown.
+func (b *Binding) Settle(ctx context.Context, now time.Time, limit time.Duration) (switched bool) {
+	if b.unsettled == nil {
+		return false
+	}
+	ctx, release := budget.With(context.WithoutCancel(ctx), limit)
+	defer release()
+	pin, counted, err := b.write(ctx, *b.unsettled, now)
+	switch {
+	case err == nil, errors.Is(err, ErrConflict):
+		b.pin, b.unsettled = &pin, nil
+	case errors.Is(err, ErrNotFound):
+		b.unsettled = nil
+	default:
+		b.fault(err)
+	}
+	return counted && err == nil
+}
+
+// settle makes the one write that the pin as read asks for, or a new pin when it has gone.
 func (b *Binding) settle(ctx context.Context, c Commitment, now time.Time) (pin Pin, counted bool, err error) {
+	pin, counted, err = b.write(ctx, c, now)
+	if errors.Is(err, ErrNotFound) {
+		counted = false
+		pin, err = b.binder.Store.Assign(ctx, b.fresh(c.To, c.RequestID, c.UserPath, c.ClientSessionID, true), nil, now, b.binder.Idle)
+	}
+	return pin, counted && err == nil, err
+}
+
+func (b *Binding) write(ctx context.Context, c Commitment, now time.Time) (pin Pin, counted bool, err error) {
 	store, idle, read := b.binder.Store, b.binder.Idle, *b.pin
 	switch {
 	case read.Same(c.To):
@@ -149,11 +183,7 @@ func (b *Binding) settle(ctx context.Context, c Commitment, now time.Time) (pin 
 		move := Move{To: c.To, RequestID: c.RequestID, CostNanoUSD: c.SwitchCost(read)}
 		pin, err = store.IncrementSwitch(ctx, read, move, now, idle)
 	}
-	if errors.Is(err, ErrNotFound) {
-		counted = false
-		pin, err = store.Assign(ctx, b.fresh(c.To, c.RequestID, c.UserPath, c.ClientSessionID, true), nil, now, idle)
-	}
-	return pin, counted && err == nil, err
+	return pin, counted, err
 }
 
 // Release withdraws this request's claim when nobody answered.

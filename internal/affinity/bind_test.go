@@ -247,3 +247,84 @@ func TestLostAnswerOfASwitch(t *testing.T) {
 		t.Errorf("SwitchCount = %d, want 1", pin.SwitchCount)
 	}
 }
+
+// S-DB-03c: a switch to which the store did not answer in time is settled when nobody waits
+// any more, and counts once whether it had been written or not.
+func TestSDB03UnansweredSwitchIsSettled(t *testing.T) {
+	for _, applied := range []bool{true, false} {
+		store, fail := served(t, toA, 0), true
+		store.Fault = func(op string) (bool, error) {
+			if op == mem.OpIncrementSwitch && fail {
+				return applied, errors.New("no answer")
+			}
+			return true, nil
+		}
+		b := binder(store).Lookup(t.Context(), ref, noon, any1)
+		if b.Commit(t.Context(), commitment(toB, "r0"), noon) || b.State() != affinity.StateUnknown {
+			t.Errorf("applied %t: Commit() counted what was not answered, or State() = %v, want unknown", applied, b.State())
+		}
+		if b.Settle(t.Context(), noon, time.Second) {
+			t.Errorf("applied %t: Settle() counted what was not answered again", applied)
+		}
+		fail = false
+		if !b.Settle(t.Context(), noon, time.Second) {
+			t.Errorf("applied %t: Settle() = false, want the switch counted", applied)
+		}
+		if b.Settle(t.Context(), noon, time.Second) {
+			t.Errorf("applied %t: Settle() counted twice", applied)
+		}
+		if pin := onlyPin(t, store); pin.SwitchCount != 1 || !pin.Same(toB) {
+			t.Errorf("applied %t: pin = %+v, want one switch to B", applied, pin)
+		}
+		if b.Pin().SwitchCount != 1 {
+			t.Errorf("applied %t: Pin().SwitchCount = %d, want 1", applied, b.Pin().SwitchCount)
+		}
+	}
+}
+
+// What another request has made of the pin meanwhile stands.
+func TestSettleLeavesWhatOthersMoved(t *testing.T) {
+	store, fail := served(t, toA, 0), true
+	store.Fault = func(op string) (bool, error) {
+		if op == mem.OpIncrementSwitch && fail {
+			return false, errors.New("no answer")
+		}
+		return true, nil
+	}
+	b := binder(store).Lookup(t.Context(), ref, noon, any1)
+	other := binder(store).Lookup(t.Context(), ref, noon, any1)
+	b.Commit(t.Context(), commitment(toB, "r0"), noon)
+	fail = false
+	if !other.Commit(t.Context(), commitment(toC, "r1"), noon) {
+		t.Fatal("the other's Commit() = false, want it counted")
+	}
+	if b.Settle(t.Context(), noon, time.Second) {
+		t.Error("Settle() counted over another's move")
+	}
+	if pin := onlyPin(t, store); pin.SwitchCount != 1 || !pin.Same(toC) {
+		t.Errorf("pin = %+v, want the other's one switch to C", pin)
+	}
+	if b.Settle(t.Context(), noon, time.Second) || b.Pin() == nil || !b.Pin().Same(toC) {
+		t.Errorf("then Pin() = %+v, want the other's, and nothing left to settle", b.Pin())
+	}
+}
+
+// A pin that was cleared meanwhile is not made again.
+func TestSettleLeavesWhatIsGone(t *testing.T) {
+	store, fail := served(t, toA, 0), true
+	store.Fault = func(op string) (bool, error) {
+		if op == mem.OpIncrementSwitch && fail {
+			return false, errors.New("no answer")
+		}
+		return true, nil
+	}
+	b := binder(store).Lookup(t.Context(), ref, noon, any1)
+	b.Commit(t.Context(), commitment(toB, "r0"), noon)
+	fail = false
+	if b.Settle(t.Context(), noon.Add(2*idle), time.Second) {
+		t.Error("Settle() counted a switch of a pin that has expired")
+	}
+	if _, err := store.Lookup(t.Context(), ref, noon.Add(2*idle)); !errors.Is(err, affinity.ErrNotFound) {
+		t.Errorf("Lookup() = %v, want ErrNotFound", err)
+	}
+}

@@ -31,8 +31,24 @@ func (x *exchange) book(ctx context.Context) {
 	// Also when the pin points elsewhere: the row's totals are the session's, and one whose
 	// request lost a race, or went home to its previous response, is in use.
 	now := time.Now()
+	x.settlePin(ctx, now)
 	x.binding.AddUsage(ctx, delta, now, x.countBudget(ctx, now))
 	x.remember(ctx, x.answer.ResponseID())
+}
+
+// settlePin writes a switch again to which the store did not answer before the first byte:
+// the row may have counted it already, and then this request's event must say so.
+func (x *exchange) settlePin(ctx context.Context, now time.Time) {
+	before := x.binding.Pin()
+	if x.binding.Settle(ctx, now, x.countBudget(ctx, now)) {
+		x.event.Switched = true
+	} else if !x.event.Switched {
+		x.event.SwitchCostNanoUSD = nil
+	}
+	if pin := x.binding.Pin(); pin != nil && pin != before {
+		count := pin.SwitchCount
+		x.event.SwitchCount = &count
+	}
 }
 
 // countBudget is how long the store may take to count: longer where no client waits for it
