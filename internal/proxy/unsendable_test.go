@@ -36,8 +36,14 @@ func TestWhatCannotBeSentBlamesNobody(t *testing.T) {
 		})
 	}
 	for _, header := range []http.Header{
-		{"Openai-Beta": {"a\r\nEvil: 1"}}, {"Openai-Beta": {"a\x00b"}}, {"User-Agent": {"a\x7f"}}, {"Content-Type": {"a\n"}},
-		{"Idempotency-Key": {"fine", "a\x01"}}, {"X-Stainless-A b": {"c"}}, {"X-Stainless-": {"c\x1f"}}, {"X-Stainless-A:": {"c"}},
+		{"Openai-Beta": {"a\r\nEvil: 1"}},
+		{"Openai-Beta": {"a\x00b"}},
+		{"User-Agent": {"a\x7f"}},
+		{"Content-Type": {"a\n"}},
+		{"Idempotency-Key": {"fine", "a\x01"}},
+		{"X-Stainless-A b": {"c"}},
+		{"X-Stainless-": {"c\x1f"}},
+		{"X-Stainless-A:": {"c"}},
 	} {
 		header["Accept"] = []string{"text/\tplain \xff"} // may stay
 		answer, failure := open("", header)
