@@ -29,10 +29,13 @@ type plan struct {
 
 	all       int64 // events of all
 	pathTotal int64 // threads of the chosen paths
-	narrow    bool  // few cells are of the chosen kinds
+	fewKinds  bool  // few events are of the chosen kinds: their index is worth it
+	fewDays   bool  // and of the chosen days
 
-	matching int64 // for Log: how many
-	page     audit.Page
+	// For Log.
+	page   audit.Page
+	walk   bool  // back in time, from before on
+	before int64 // milliseconds
 }
 
 func (q *question) prepare() error {
@@ -47,7 +50,12 @@ func (q *question) prepare() error {
 	if err := q.countPaths(); err != nil {
 		return err
 	}
-	if q.plan.byKind {
+	if q.plan.byTime {
+		if err := q.countDays(); err != nil {
+			return err
+		}
+	}
+	if q.plan.byKind || q.plan.byPath {
 		return q.countKinds()
 	}
 	return nil
@@ -86,16 +94,59 @@ func (q *question) countPaths() error {
 	})
 }
 
+// worth is the part of all below which looking up each is quicker than looking through all.
+const worth = 8
+
 // countKinds finds out whether the chosen kinds are worth their index.
 func (q *question) countKinds() error {
 	p := &q.plan
 	v := &audit.Values{}
 	return q.rows(audit.Statement{SQL: "SELECT COALESCE(SUM(k.requests), 0) FROM event_kind k WHERE " + p.kindWhere(v), Args: v.Args}, func(row row) error {
 		chosen := row.n(0)
-		p.narrow = chosen*8 < p.all
+		p.fewKinds = chosen*worth < p.all
 		if !p.byTime && p.f.SessionID == "" {
 			p.events = chosen
 		}
+		return nil
+	})
+}
+
+// pageOf decides how to find a page of so many chosen events. Walking back in time meets it
+// after about all/matching*(offset+limit) events, unless the chosen ones are all old: so the
+// walk begins with the newest day that has some.
+func (q *question) pageOf(page audit.Page, matching int64) error {
+	p := &q.plan
+	p.page = page
+	const thread = 5 // gathering reads more of a thread than what is chosen
+	named := (p.byKind || p.byPath) && p.f.SessionID == ""
+	if !named || matching*(matching/max(int64(page.Offset+page.Limit), 1))*thread < p.all {
+		return nil
+	}
+	v := &audit.Values{}
+	where := append(p.span().touched(v, "d.day"), p.dayWhere(v)...)
+	return q.rows(audit.Statement{SQL: "SELECT MAX(d.day) FROM event_day d" + all(where), Args: v.Args}, func(row row) error {
+		day, any := row.Int(0)
+		p.walk, p.before = any, (day+1)*dayMillis
+		return nil
+	})
+}
+
+// dayWhere is the filter over event_day d, but for the days.
+func (p *plan) dayWhere(v *audit.Values) []string {
+	path := "d.path = " + v.Int(everybody)
+	if p.byPath {
+		path = "d.path IN (" + p.pathQuery(v) + ")"
+	}
+	return append([]string{path}, p.nameWhere(v, "d.")...)
+}
+
+// countDays finds out whether the chosen days are.
+func (q *question) countDays() error {
+	p := &q.plan
+	v := &audit.Values{}
+	where := append(p.span().touched(v, "day"), "path = "+v.Int(everybody))
+	return q.rows(audit.Statement{SQL: "SELECT COALESCE(SUM(requests), 0) FROM event_day" + all(where), Args: v.Args}, func(row row) error {
+		p.fewDays = row.n(0)*worth < p.all
 		return nil
 	})
 }

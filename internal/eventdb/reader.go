@@ -57,8 +57,9 @@ func (r *Reader) Log(ctx context.Context, f audit.Filter, p audit.Page) (audit.L
 		if err := q.total(&answer.Total, q.plan.events, audit.Page{}, q.dialect.LogTotal); err != nil {
 			return err
 		}
-		q.plan.matching = answer.Total
-		q.plan.page = p
+		if err := q.pageOf(p, answer.Total); err != nil {
+			return err
+		}
 		return q.rows(q.dialect.Log(f, p), func(row row) error {
 			event, err := audit.ScanEvent(row, 1)
 			answer.Entries = append(answer.Entries, event)

@@ -1,7 +1,6 @@
 package eventdb
 
 import (
-	"fmt"
 	"strings"
 
 	"switchboard/internal/audit"
@@ -70,7 +69,11 @@ func (p *plan) ordered(v *audit.Values, which string) string {
 // cells are the chosen cells of threads, and the chosen events of days that are chosen in part.
 func (p *plan) cells(v *audit.Values) string {
 	s := p.span()
-	where := s.days(v, "c.day")
+	day := "c.day"
+	if !p.fewDays {
+		day = "+c.day"
+	}
+	where := s.days(v, day)
 	edge := []string{}
 	if len(s.edges) > 0 {
 		edge = append(edge, s.edge(v))
@@ -81,9 +84,9 @@ func (p *plan) cells(v *audit.Values) string {
 	}
 	if p.byKind || p.byPath {
 		kinds := " IN (SELECT k.id FROM event_kind k WHERE " + p.kindWhere(v) + ")"
-		plus := "+"
-		if p.f.SessionID == "" && (p.narrow || !p.byKind) {
-			plus = ""
+		plus := "" // a plus keeps an index from being used
+		if p.f.SessionID != "" || !p.fewKinds {
+			plus = "+"
 		}
 		where, edge = append(where, plus+"c.kind"+kinds), append(edge, "+e.kind"+kinds)
 	}
@@ -107,12 +110,7 @@ const (
 // sums are the chosen rows of event_day, and the chosen events of days that are chosen in part.
 func (p *plan) sums(v *audit.Values) string {
 	s := p.span()
-	names := p.nameWhere(v, "d.")
-	path := "d.path = " + fmt.Sprint(everybody)
-	if p.byPath {
-		path = "d.path IN (" + p.pathQuery(v) + ")"
-	}
-	where := append(append([]string{path}, s.days(v, "d.day")...), names...)
+	where := append(s.days(v, "d.day"), p.dayWhere(v)...)
 	query := "SELECT d.model_name, d.provider_identity, date(d.day * 86400, 'unixepoch') AS day, " +
 		prefixed("d", audit.UsageColumns()) + " FROM event_day d" + all(where)
 	if len(s.edges) == 0 {
@@ -127,11 +125,9 @@ func (p *plan) sums(v *audit.Values) string {
 }
 
 // matchingEvents are the newest chosen events, as many as the page needs. Few of them are
-// gathered from their threads and sorted; many are met soon by walking back in time, after
-// about all/matching*(offset+limit) events.
+// gathered from their threads and sorted; many are met soon by walking back in time.
 func (p *plan) matchingEvents(v *audit.Values) string {
 	newest := int64(p.page.Offset) + int64(p.page.Limit)
-	walk := p.matching > gathered && p.matching*(p.matching/max(newest, 1)) > p.all
 	var from string
 	f := audit.Filter{From: p.f.From, To: p.f.To}
 	where := append(f.Where(v, "e."), "1 = 1")
@@ -141,18 +137,21 @@ func (p *plan) matchingEvents(v *audit.Values) string {
 	}
 	switch {
 	case p.f.SessionID != "":
-		from = "event_thread t CROSS JOIN event e"
+		from = "event_thread t CROSS JOIN event e NOT INDEXED"
 		where = append(where, "t.id "+p.sessionQuery(v), eventsOf("t.id"))
-	case walk || kinds == "":
+	case p.walk || kinds == "":
 		from = "event e INDEXED BY event_time"
+		if p.walk {
+			where = append(where, "e.created_at < "+v.Int(p.before))
+		}
 	case p.byKind:
 		// A cell says that its thread has such events on its day.
-		from = "event_cell c INDEXED BY event_cell_kind CROSS JOIN event e"
+		from = "event_cell c INDEXED BY event_cell_kind CROSS JOIN event e NOT INDEXED"
 		where = append(append(where, p.span().touched(v, "c.day")...), "c.kind IN (SELECT k.id FROM event_kind k WHERE "+p.kindWhere(v)+")",
 			eventsOf("c.thread"), "e.kind = c.kind", "e.created_at >= c.day * 86400000", "e.created_at < (c.day + 1) * 86400000")
 		kinds = ""
 	default:
-		from = "event_thread t CROSS JOIN event e"
+		from = "event_thread t CROSS JOIN event e NOT INDEXED"
 		where = append(where, "t.path IN ("+p.pathQuery(v)+")", eventsOf("t.id"))
 		kinds = ""
 	}
