@@ -169,7 +169,9 @@ func TestCSRF(t *testing.T) {
 	token := b.form()
 	other := newBrowser(t)
 	other.logIn()
-	write := func(method, path, body string, header ...string) int { return b.send(method, path, body, header...).Code }
+	write := func(method, path, body string, header ...string) int {
+		return b.send(method, path, body, header...).Code
+	}
 	for name, got := range map[string]int{
 		"none":             write(http.MethodPost, "/admin/logout", "x=1"),
 		"empty":            write(http.MethodPost, "/admin/logout", "csrf="),

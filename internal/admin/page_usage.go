@@ -110,7 +110,8 @@ func (a *Admin) fillUsage(ctx context.Context, p *pageQuery, v *usagePage) error
 	}
 	for _, s := range sessions.Entries {
 		v.Recent = append(v.Recent, sessionRow{
-			usageRow{s.Usage}, s.SessionID, s.UserPath, s.LastUsedAt,
+			usageRow{s.Usage},
+			s.SessionID, s.UserPath, s.LastUsedAt,
 			p.link("session_id", s.SessionID, "user_path", s.UserPath, "user_path_exact", "true"), sessionLink(homePath, s.SessionID, s.UserPath),
 		})
 	}

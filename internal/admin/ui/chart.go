@@ -8,7 +8,7 @@ import (
 // The canvas of a chart, in units of its own: a page scales it to the room there is.
 const (
 	chartWidth, chartHeight    = 480, 190
-	chartLeft, chartBottom     = 52, 22
+	chartLeft, chartBottom     = 58, 24
 	chartTop, chartRight       = 8, 4
 	plotWidth, plotHeight      = chartWidth - chartLeft - chartRight, chartHeight - chartTop - chartBottom
 	chartLabels, chartMaxWidth = 5, 34
@@ -58,8 +58,10 @@ type Tick struct {
 // NewChart lays out bars for columns with these labels. format writes a value at the axis and
 // in notes.
 func NewChart(title string, labels []string, format func(int64) string, series ...Series) Chart {
-	c := Chart{Title: title, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartRight,
-		LabelX: chartLeft - 6, LabelY: chartHeight - 6, Legend: series}
+	c := Chart{
+		Title: title, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartRight,
+		LabelX: chartLeft - 6, LabelY: chartHeight - 6, Legend: series,
+	}
 	most := int64(0)
 	for i := range labels {
 		most = max(most, total(series, i))
@@ -86,9 +88,17 @@ func NewChart(title string, labels []string, format func(int64) string, series .
 	every := max(1, (len(labels)+chartLabels-1)/chartLabels)
 	for i := len(labels) - 1; i >= 0; i -= every {
 		at := chartLeft + step*(float64(i)+.5)
-		c.Labels = append(c.Labels, Tick{round(min(at, chartWidth-30)), labels[i]})
+		c.Labels = append(c.Labels, Tick{round(min(at, chartWidth-24)), short(labels[i])})
 	}
 	return c
+}
+
+// short is a day without its year, which would not leave room for other days.
+func short(label string) string {
+	if len(label) == len("2006-01-02") {
+		return label[len("2006-"):]
+	}
+	return label
 }
 
 func total(series []Series, i int) (sum int64) {
