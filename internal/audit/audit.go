@@ -44,6 +44,9 @@ type Coverage struct {
 	Complete bool `json:"complete"`
 	// Unreadable counts records that were no events: cut or damaged lines. They are skipped.
 	Unreadable int64 `json:"unreadable_records"`
+	// Uncounted is true when the engine skips such records without telling: then Unreadable
+	// is unknown, not 0.
+	Uncounted bool `json:"unreadable_uncounted,omitempty"`
 	// Since is set when older events exist that were not looked at, because the question
 	// did not say from when: only events from then on are in the answer.
 	Since time.Time `json:"since,omitzero"`

@@ -45,8 +45,9 @@ type Relations struct {
 	// SessionCount has one row: sessions, the number of chosen sessions. Empty: it is
 	// made from Cells, and Sums must be empty too.
 	SessionCount string
-	// Counted leaves the total out of pages (0): the reader asks for it by itself.
-	Counted bool
+	// ThreadTotal, SessionTotal and EventTotal yield the number of chosen threads, sessions and
+	// events where that is known or found in another way: an expression. Empty: they are counted.
+	ThreadTotal, SessionTotal, EventTotal string
 }
 
 func (d Dialect) open(f Filter) (*Values, Relations) {
@@ -76,9 +77,9 @@ func (d Dialect) page(v *Values, p Page) string {
 }
 
 // total is the number of rows of a relation, beside every row of a page.
-func (r Relations) total(relation string) string {
-	if r.Counted {
-		return "0 AS total"
+func total(known, relation string) string {
+	if known != "" {
+		return known + " AS total"
 	}
 	return "(SELECT COUNT(*) FROM " + relation + ") AS total"
 }
@@ -107,7 +108,7 @@ func (d Dialect) Threads(f Filter, p Page) Statement {
 	v, r := d.open(f)
 	return v.statement(r.with(r.cells(), as("chosen", r.Chosen), as("threads", r.Threads), as("events", r.Events),
 		as("page", "SELECT c.thread, c.newest FROM chosen c ORDER BY c.newest DESC "+d.page(v, p))),
-		"SELECT "+r.total("chosen")+", t.user_path, t.session_id, t.request_count, "+prefixed("e", EventColumns())+`
+		"SELECT "+total(r.ThreadTotal, "chosen")+", t.user_path, t.session_id, t.request_count, "+prefixed("e", EventColumns())+`
 FROM page p CROSS JOIN threads t CROSS JOIN events e
 WHERE t.thread = p.thread AND `+r.Latest+`
 ORDER BY p.newest DESC`)
@@ -116,14 +117,14 @@ ORDER BY p.newest DESC`)
 // ThreadsTotal yields the number of chosen threads.
 func (d Dialect) ThreadsTotal(f Filter) Statement {
 	v, r := d.open(f)
-	return v.statement(r.with(r.cells(), as("chosen", r.Chosen)), "SELECT COUNT(*) AS total FROM chosen")
+	return v.statement(r.with(r.cells(), as("chosen", r.Chosen)), "SELECT "+total(r.ThreadTotal, "chosen"))
 }
 
 // Log yields a page of events: total and EventColumns. A page beyond the end has no row.
 func (d Dialect) Log(f Filter, p Page) Statement {
 	v, r := d.open(f)
 	return v.statement(r.with(as("events", r.Events), as("matching", r.Matching)),
-		"SELECT "+r.total("matching")+", "+prefixed("e", EventColumns())+`
+		"SELECT "+total(r.EventTotal, "matching")+", "+prefixed("e", EventColumns())+`
 FROM matching e
 ORDER BY e.created_at DESC, e.event_id DESC `+d.page(v, p))
 }
@@ -131,6 +132,9 @@ ORDER BY e.created_at DESC, e.event_id DESC `+d.page(v, p))
 // LogTotal yields the number of chosen events.
 func (d Dialect) LogTotal(f Filter) Statement {
 	v, r := d.open(f)
+	if r.EventTotal != "" {
+		return v.statement("SELECT " + r.EventTotal + " AS total")
+	}
 	return v.statement(r.with(r.sums()), "SELECT COALESCE(SUM(c.requests), 0) AS total FROM cells c")
 }
 
@@ -141,7 +145,7 @@ func (d Dialect) Sessions(f Filter, p Page) Statement {
 	return v.statement(r.with(r.cells(), as("chosen", r.ChosenSessions), as("threads", r.Threads),
 		as("page", "SELECT c.thread, c.newest FROM chosen c ORDER BY c.newest DESC "+d.page(v, p)),
 		as("used", "SELECT p.thread, p.newest, "+sums()+" FROM page p CROSS JOIN cells c WHERE c.thread = p.thread GROUP BY p.thread, p.newest")),
-		"SELECT "+r.total("chosen")+", t.user_path, t.session_id, u.newest, "+prefixed("u", UsageColumns())+`
+		"SELECT "+total(r.SessionTotal, "chosen")+", t.user_path, t.session_id, u.newest, "+prefixed("u", UsageColumns())+`
 FROM used u CROSS JOIN threads t
 WHERE t.thread = u.thread
 ORDER BY u.newest DESC`)
@@ -150,7 +154,7 @@ ORDER BY u.newest DESC`)
 // SessionsTotal yields the number of chosen sessions.
 func (d Dialect) SessionsTotal(f Filter) Statement {
 	v, r := d.open(f)
-	return v.statement(r.with(r.cells(), as("chosen", r.ChosenSessions)), "SELECT COUNT(*) AS total FROM chosen")
+	return v.statement(r.with(r.cells(), as("chosen", r.ChosenSessions)), "SELECT "+total(r.SessionTotal, "chosen"))
 }
 
 // Summary yields the usage of each model and provider: sessions (of all together),

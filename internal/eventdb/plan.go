@@ -1,6 +1,7 @@
 package eventdb
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -46,7 +47,12 @@ func (q *question) prepare() error {
 		byPath: f.PathOnly || f.UserPath != "",
 		byTime: !f.From.IsZero() || !f.To.IsZero(),
 	}
-	q.dialect = audit.Dialect{Relations: q.plan.relations}
+	q.sql = audit.SQL{
+		Dialect: audit.Dialect{Relations: q.plan.relations},
+		Rows: func(_ context.Context, s audit.Statement, each func(audit.Row) error) error {
+			return q.rows(s, func(row row) error { return each(row) })
+		},
+	}
 	if err := q.countPaths(); err != nil {
 		return err
 	}
@@ -114,12 +120,21 @@ func (q *question) countKinds() error {
 // pageOf decides how to find a page of so many chosen events. Walking back in time meets it
 // after about all/matching*(offset+limit) events, unless the chosen ones are all old: so the
 // walk begins with the newest day that has some.
-func (q *question) pageOf(page audit.Page, matching int64) error {
+func (q *question) pageOf(ctx context.Context, page audit.Page) error {
 	p := &q.plan
 	p.page = page
+	if p.events < 0 {
+		err := q.sql.Rows(ctx, q.sql.LogTotal(p.f), func(row audit.Row) error {
+			p.events, _ = row.Int(0)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	const thread = 5 // gathering reads more of a thread than what is chosen
 	named := (p.byKind || p.byPath) && p.f.SessionID == ""
-	if !named || matching*(matching/max(int64(page.Offset+page.Limit), 1))*thread < p.all {
+	if !named || p.events*(p.events/max(int64(page.Offset+page.Limit), 1))*thread < p.all {
 		return nil
 	}
 	v := &audit.Values{}

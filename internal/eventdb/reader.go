@@ -29,104 +29,69 @@ func NewReader(reads Reads, coverage func(context.Context, audit.Filter) (audit.
 }
 
 // Threads implements audit.Reader.
-func (r *Reader) Threads(ctx context.Context, f audit.Filter, p audit.Page) (audit.Threads, error) {
-	var answer audit.Threads
-	err := r.ask(ctx, "threads", f, &answer.Coverage, func(q *question) error {
-		err := q.rows(q.dialect.Threads(f, p), func(row row) error {
-			latest, err := audit.ScanEvent(row, 4)
-			count, _ := row.Int(3)
-			answer.Sessions = append(answer.Sessions, audit.Thread{
-				UserPath: row.Text(1), SessionID: row.Text(2), RequestCount: count, Latest: latest,
-			})
-			answer.Total = row.n(0)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return q.total(&answer.Total, q.plan.threads, p, q.dialect.ThreadsTotal)
+func (r *Reader) Threads(ctx context.Context, f audit.Filter, p audit.Page) (answer audit.Threads, err error) {
+	cover, err := r.ask(ctx, "threads", f, func(ctx context.Context, q *question) error {
+		answer, err = q.sql.Threads(ctx, f, p)
+		return err
 	})
+	answer.Coverage = cover
 	return answer, err
 }
 
 // Log implements audit.Reader.
-func (r *Reader) Log(ctx context.Context, f audit.Filter, p audit.Page) (audit.Log, error) {
-	var answer audit.Log
-	err := r.ask(ctx, "log", f, &answer.Coverage, func(q *question) error {
-		// How many there are says how to find the newest.
-		if err := q.total(&answer.Total, q.plan.events, audit.Page{}, q.dialect.LogTotal); err != nil {
+func (r *Reader) Log(ctx context.Context, f audit.Filter, p audit.Page) (answer audit.Log, err error) {
+	cover, err := r.ask(ctx, "log", f, func(ctx context.Context, q *question) error {
+		if err := q.pageOf(ctx, p); err != nil {
 			return err
 		}
-		if err := q.pageOf(p, answer.Total); err != nil {
-			return err
-		}
-		return q.rows(q.dialect.Log(f, p), func(row row) error {
-			event, err := audit.ScanEvent(row, 1)
-			answer.Entries = append(answer.Entries, event)
-			return err
-		})
+		answer, err = q.sql.Log(ctx, f, p)
+		return err
 	})
+	answer.Coverage = cover
 	return answer, err
 }
 
 // Sessions implements audit.Reader.
-func (r *Reader) Sessions(ctx context.Context, f audit.Filter, p audit.Page) (audit.SessionUsages, error) {
-	var answer audit.SessionUsages
-	err := r.ask(ctx, "sessions", f, &answer.Coverage, func(q *question) error {
-		err := q.rows(q.dialect.Sessions(f, p), func(row row) error {
-			answer.Entries = append(answer.Entries, audit.SessionUsage{
-				UserPath: row.Text(1), SessionID: row.Text(2), LastUsedAt: audit.TimeOfKey(row.Text(3)),
-				Usage: audit.ScanUsage(row, 4),
-			})
-			answer.Total = row.n(0)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return q.total(&answer.Total, q.plan.sessions, p, q.dialect.SessionsTotal)
+func (r *Reader) Sessions(ctx context.Context, f audit.Filter, p audit.Page) (answer audit.SessionUsages, err error) {
+	cover, err := r.ask(ctx, "sessions", f, func(ctx context.Context, q *question) error {
+		answer, err = q.sql.Sessions(ctx, f, p)
+		return err
 	})
+	answer.Coverage = cover
 	return answer, err
 }
 
 // Summary implements audit.Reader.
-func (r *Reader) Summary(ctx context.Context, f audit.Filter) (audit.Summary, error) {
-	var answer audit.Summary
-	err := r.ask(ctx, "summary", f, &answer.Coverage, func(q *question) error {
-		return q.rows(q.dialect.Summary(f), func(row row) error {
-			answer.Sessions = row.n(0)
-			group := audit.Group{Model: row.Text(1), Provider: row.Text(2), Usage: audit.ScanUsage(row, 3)}
-			answer.Groups = append(answer.Groups, group)
-			answer.Usage.Add(group.Usage)
-			return nil
-		})
+func (r *Reader) Summary(ctx context.Context, f audit.Filter) (answer audit.Summary, err error) {
+	cover, err := r.ask(ctx, "summary", f, func(ctx context.Context, q *question) error {
+		answer, err = q.sql.Summary(ctx, f)
+		return err
 	})
+	answer.Coverage = cover
 	return answer, err
 }
 
 // Daily implements audit.Reader.
-func (r *Reader) Daily(ctx context.Context, f audit.Filter) (audit.Days, error) {
-	var answer audit.Days
-	err := r.ask(ctx, "daily", f, &answer.Coverage, func(q *question) error {
-		return q.rows(q.dialect.Daily(f), func(row row) error {
-			answer.Days = append(answer.Days, audit.Day{Date: row.Text(0), Usage: audit.ScanUsage(row, 1)})
-			return nil
-		})
+func (r *Reader) Daily(ctx context.Context, f audit.Filter) (answer audit.Days, err error) {
+	cover, err := r.ask(ctx, "daily", f, func(ctx context.Context, q *question) error {
+		answer, err = q.sql.Daily(ctx, f)
+		return err
 	})
+	answer.Coverage = cover
 	return answer, err
 }
 
 // question is one that is being answered, over one connection and in one transaction.
 type question struct {
-	conn    *sqlite.Conn
-	filter  audit.Filter
-	plan    plan
-	dialect audit.Dialect
+	conn   *sqlite.Conn
+	filter audit.Filter
+	plan   plan
+	sql    audit.SQL
 }
 
-func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, coverage *audit.Coverage, answer func(*question) error) error {
-	var err error
-	if *coverage, err = r.coverage(ctx, f); err == nil {
+func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, answer func(context.Context, *question) error) (audit.Coverage, error) {
+	cover, err := r.coverage(ctx, f)
+	if err == nil {
 		err = r.reads(ctx, func(ctx context.Context, c *sqlite.Conn) error {
 			before := c.SetInterrupt(ctx.Done())
 			defer c.SetInterrupt(before)
@@ -135,17 +100,17 @@ func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, coverage 
 				if err := q.prepare(); err != nil {
 					return err
 				}
-				return answer(q)
+				return answer(ctx, q)
 			})
 		})
 	}
 	if err == nil {
-		return nil
+		return cover, nil
 	}
 	if cause := ctx.Err(); cause != nil {
 		err = cause
 	}
-	return fmt.Errorf("eventdb: %s: %w", name, err)
+	return cover, fmt.Errorf("eventdb: %s: %w", name, err)
 }
 
 // snapshot runs do in a read transaction: all that it reads is of one state.
@@ -159,21 +124,6 @@ func snapshot(c *sqlite.Conn, do func() error) error {
 		err = end
 	}
 	return err
-}
-
-// total finds how many rows there are where the page's could not say: when they are counted
-// already, or when a page beyond the end has none.
-func (q *question) total(total *int64, counted int64, p audit.Page, statement func(audit.Filter) audit.Statement) error {
-	switch {
-	case counted >= 0:
-		*total = counted
-	case *total == 0 && (p.Offset > 0 || p.Limit == 0):
-		return q.rows(statement(q.filter), func(row row) error {
-			*total = row.n(0)
-			return nil
-		})
-	}
-	return nil
 }
 
 // rows runs one statement.

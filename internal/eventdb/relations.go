@@ -23,7 +23,14 @@ func (p *plan) relations(v *audit.Values, _ audit.Filter) audit.Relations {
 		Latest:   "e.created_at = CAST(SUBSTR(p.newest, 1, 19) AS INTEGER) AND e.event_id = SUBSTR(p.newest, 20)",
 		Matching: p.matchingEvents(v),
 		Cells:    p.cells(v),
-		Counted:  p.threads >= 0,
+	}
+	for _, total := range []struct {
+		of    *string
+		known int64
+	}{{&r.ThreadTotal, p.threads}, {&r.SessionTotal, p.sessions}, {&r.EventTotal, p.events}} {
+		if total.known >= 0 {
+			*total.of = v.Int(total.known)
+		}
 	}
 	if p.f.SessionID == "" {
 		r.Sums = p.sums(v)
