@@ -61,6 +61,8 @@ func table() map[string]row {
 
 		"carrier": {adapter, "", "", "it knows Lambda's protocol and sockets, and of its handler only that it is one"},
 
+		"athena": {adapter, "audit", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
+
 		"firehose": {adapter, "record", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 
 		"eventdb": {ground, "audit record", "zombiezen.com/go/sqlite", "events in SQLite tables, wherever the file is and whoever fills it"},
