@@ -80,6 +80,9 @@ func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *
 	if failure != nil {
 		outcome, retryAfter = failure.Class, failure.RetryAfter
 		entry.Status, entry.Error = failure.Status, string(outcome)
+		if errors.Is(failure.Cause, proxy.ErrDeadline) {
+			entry.Error = string(health.Timeout) // ours, so that nobody is degraded; the client has waited
+		}
 	} else {
 		entry.Status = answer.Status()
 	}

@@ -79,6 +79,8 @@ func TestSLAM05DeadlineEndsTheRelay(t *testing.T) {
 					}
 					if e := r.last(t); e.Outcome != record.OutcomeTimeout || e.Provider == "B" {
 						t.Errorf("event: outcome %q from %q, want timeout from A", e.Outcome, e.Provider)
+					} else if got := e.Attempts[0].Error; got != "" && got != "timeout" {
+						t.Errorf("event: the attempt ended with %q, want timeout: the client was there", got)
 					}
 				}
 			})
