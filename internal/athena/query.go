@@ -18,8 +18,8 @@ import (
 // help.
 const runs = 2
 
-// each runs a statement and hands over its rows.
-func (q *question) each(ctx context.Context, s audit.Statement, do func(row) error) error {
+// rows runs a statement and hands over its rows.
+func (q *question) rows(ctx context.Context, s audit.Statement, do func(audit.Row) error) error {
 	if len(s.SQL) > maxStatement {
 		return errLongValue
 	}
@@ -148,7 +148,7 @@ func (r *Reader) log(ctx context.Context, name, id string, seen *types.QueryExec
 }
 
 // results hands over the rows of a query that has succeeded, page by page.
-func (r *Reader) results(ctx context.Context, id string, do func(row) error) error {
+func (r *Reader) results(ctx context.Context, id string, do func(audit.Row) error) error {
 	var next *string
 	for first := true; ; first = false {
 		output, err := r.client.GetQueryResults(ctx, &sdk.GetQueryResultsInput{QueryExecutionId: &id, NextToken: next})

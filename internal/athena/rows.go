@@ -33,11 +33,6 @@ func (r row) Int(col int) (n int64, known bool) {
 	return n, err == nil
 }
 
-func (r row) n(col int) int64 {
-	n, _ := r.Int(col)
-	return n
-}
-
 // header tells whether a row has the names of the columns: the first of a SELECT's has.
 func header(data []types.Datum, columns []types.ColumnInfo) bool {
 	if len(data) != len(columns) {
