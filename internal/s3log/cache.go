@@ -183,25 +183,18 @@ func (c *cache) read(ctx context.Context, do func(context.Context, *sqlite.Conn)
 	return do(ctx, conn)
 }
 
-// used is how many bytes of the file are in use.
-func (c *cache) used() (bytes int64, err error) {
-	err = query(c.write, "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size", func(stmt *sqlite.Stmt) {
-		bytes = stmt.ColumnInt64(0)
-	})
-	return bytes, err
-}
-
-// replace makes a new cache in place of a damaged one, unless another has done so.
-func (r *Reader) replace(ctx context.Context, damaged *cache, cause error) error {
+// replace makes a new cache in place of one that is of no use any more, unless another
+// question has done so.
+func (r *Reader) replace(ctx context.Context, old *cache, cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cache != damaged || damaged == nil {
+	if r.cache != old || old == nil {
 		return nil
 	}
-	r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "event cache is damaged, making a new one", slog.String("path", damaged.path), slog.Any("error", cause))
+	r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "event cache is not usable, making a new one", slog.String("path", old.path), slog.Any("error", cause))
 	r.cache = nil
-	err := errors.Join(damaged.close(), removeCache(damaged.path))
-	made, makeErr := makeCache(damaged.path, version(&r.options))
+	err := errors.Join(old.close(), removeCache(old.path))
+	made, makeErr := makeCache(old.path, version(&r.options))
 	if makeErr != nil {
 		return errors.Join(makeErr, err)
 	}

@@ -35,9 +35,10 @@ type pendingObject struct {
 }
 
 // load reads the objects of s that have been listed and not loaded, the newest first. When
-// it returns, what has been read is in the cache, also when it was cut short.
-func (r *Reader) load(ctx context.Context, c *cache, s hours) error {
-	l := loading{reader: r, cache: c, hours: s, free: make(chan *batch, 2*r.options.Parallel)}
+// it returns, what has been read is in the cache, also when it was cut short. Keep are all
+// hours that the question needs.
+func (r *Reader) load(ctx context.Context, c *cache, s, keep hours) error {
+	l := loading{reader: r, cache: c, keep: keep, free: make(chan *batch, 2*r.options.Parallel)}
 	objects := func(yield func(pendingObject) bool) {
 		l.listErr = r.eachPending(ctx, c, s, yield)
 	}
@@ -51,8 +52,11 @@ func (r *Reader) load(ctx context.Context, c *cache, s hours) error {
 	if err != nil {
 		l.rollback()
 	}
-	if err == nil {
-		err = l.failed
+	switch {
+	case isFull(err): // the disk is, before the cache has reached its limit
+		return r.full(c, keep)
+	case err == nil:
+		return l.failed
 	}
 	return err
 }
@@ -88,7 +92,7 @@ func (r *Reader) eachPending(ctx context.Context, c *cache, s hours, yield func(
 type loading struct {
 	reader *Reader
 	cache  *cache
-	hours  hours
+	keep   hours
 	free   chan *batch
 
 	listErr  error
@@ -263,7 +267,8 @@ func (l *loading) commit() error {
 		return err
 	}
 	l.open, l.events, l.objects = false, 0, 0
-	return l.reader.makeRoom(l.cache, l.hours)
+	l.reader.progress.tell()
+	return l.reader.room(l.cache, l.keep)
 }
 
 func (l *loading) rollback() {

@@ -2,8 +2,8 @@ package s3log
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"switchboard/internal/audit"
 	"switchboard/internal/eventdb"
@@ -67,17 +67,17 @@ type question struct {
 	cache  *cache
 	filter audit.Filter
 	span   span
-	since  time.Time
 	cover  *audit.Coverage
+	again  bool // the cache has been made anew for it
 }
 
 // ask loads what a question needs and has it answered. A cache that turns out to be damaged
-// is made anew, once.
+// or too large is made anew, once.
 func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, answer func(question) error) error {
-	damaged, err := r.try(ctx, f, answer)
-	if isDamaged(err) && ctx.Err() == nil {
-		if err = r.replace(ctx, damaged, err); err == nil {
-			_, err = r.try(ctx, f, answer)
+	used, err := r.try(ctx, f, question{}, answer)
+	if ctx.Err() == nil && (isDamaged(err) || errors.Is(err, errOutgrown)) {
+		if err = r.replace(ctx, used, err); err == nil {
+			_, err = r.try(ctx, f, question{again: true}, answer)
 		}
 	}
 	if err != nil {
@@ -86,28 +86,29 @@ func (r *Reader) ask(ctx context.Context, name string, f audit.Filter, answer fu
 	return nil
 }
 
-func (r *Reader) try(ctx context.Context, f audit.Filter, answer func(question) error) (*cache, error) {
+func (r *Reader) try(ctx context.Context, f audit.Filter, q question, answer func(question) error) (*cache, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	c := r.cache
-	if c == nil {
+	q.cache, q.filter = r.cache, f
+	if q.cache == nil {
 		return nil, errClosed
 	}
 	if err := ctx.Err(); err != nil {
-		return c, err
+		return q.cache, err
 	}
-	s := r.span(ctx, f, r.options.Now())
-	coverage, err := r.ensure(ctx, c, s.hours(&r.options))
+	q.span = r.span(ctx, f, r.options.Now())
+	asked := q.span.hours(&r.options)
+	coverage, err := r.ensure(ctx, q.cache, need{hours: asked, keep: asked, again: q.again})
 	if err != nil {
-		return c, err
+		return q.cache, err
 	}
-	if s.open && r.floor.below(hourOf(s.from)) {
-		coverage.Since = s.from
+	if q.span.open && r.floor.below(hourOf(q.span.from)) {
+		coverage.Since = q.span.from
 		if f.SessionID == "" {
-			f.From = s.from // older events may be here in part
+			q.filter.From = q.span.from // older events may be here in part
 		}
 	}
-	q := question{cache: c, filter: f, span: s, cover: &coverage}
-	q.reader = eventdb.NewReader(c.read, func(context.Context, audit.Filter) (audit.Coverage, error) { return *q.cover, nil })
-	return c, answer(q)
+	q.cover = &coverage
+	q.reader = eventdb.NewReader(q.cache.read, func(context.Context, audit.Filter) (audit.Coverage, error) { return *q.cover, nil })
+	return q.cache, answer(q)
 }

@@ -72,7 +72,7 @@ type Options struct {
 
 	Patience time.Duration // how long a question waits for a load, default 20 s
 	Parallel int           // objects that are read at the same time, default 16
-	MaxBytes int64         // of the cache, default 1 GiB; then the oldest days leave it
+	MaxBytes int64         // of the cache, default 1 GiB; beyond it only what is asked for is kept
 
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default: nowhere
@@ -107,8 +107,9 @@ func (o *Options) defaults() error {
 // Consistency: an event that was put at the time of an answer's AsOf is in it. An event that
 // arrived more than Late after its created_at is found by questions that reach to its arrival.
 type Reader struct {
-	options Options
-	turn    chan struct{} // held by the one that loads
+	options  Options
+	turn     chan struct{} // held by the one that loads
+	progress progress
 
 	mu    sync.RWMutex // held for reading by those who use the cache, for writing to replace it
 	cache *cache

@@ -60,31 +60,30 @@ func (s span) narrow(from, to time.Time) span {
 // whole loads what else there is of the sessions of a page, whose requests are counted
 // whatever the filter. More tells whether something was loaded.
 func (r *Reader) whole(ctx context.Context, q question, threads []audit.Thread) (more bool, err error) {
-	earliest := r.options.Now().Add(-r.options.Lookback)
-	if q.span.from.Before(earliest) {
-		earliest = q.span.from
-	}
+	earliest := earlier(q.span.from, r.options.Now().Add(-r.options.Lookback))
 	asked := q.span.hours(&r.options)
+	n := need{keep: asked, again: q.again}
+	var parts []hours
 	for _, s := range r.around(ctx, q, threads) {
 		if s.from.Before(earliest) {
 			s.from = earliest
 		}
-		for _, part := range s.hours(&r.options).without(asked) {
-			before, err := r.stateOf(ctx, q.cache, part, r.options.Now())
-			if err != nil {
-				return more, err
-			}
-			if len(before.list) == 0 && before.pending == 0 {
-				continue
-			}
-			coverage, err := r.ensure(ctx, q.cache, part)
-			if err != nil {
-				return more, err
-			}
-			more = true
-			q.cover.Complete = q.cover.Complete && coverage.Complete
-			q.cover.Pending += coverage.Pending
+		in := s.hours(&r.options)
+		n.keep = hours{min(n.keep.from, in.from), max(n.keep.to, in.to)}
+		parts = append(parts, in.without(asked)...)
+	}
+	for _, n.hours = range parts {
+		before, err := r.stateOf(ctx, q.cache, n.hours, r.options.Now())
+		if err != nil {
+			return more, err
 		}
+		coverage, err := r.ensure(ctx, q.cache, n)
+		if err != nil {
+			return more, err
+		}
+		more = more || len(before.list) > 0 || before.pending > 0
+		q.cover.Complete = q.cover.Complete && coverage.Complete
+		q.cover.Pending += coverage.Pending
 	}
 	return more, nil
 }

@@ -17,6 +17,8 @@ type state struct {
 	listedAt   time.Time // of the hours that may get objects soon, the oldest listing
 }
 
+func (st state) complete() bool { return st.never == 0 && st.pending == 0 }
+
 // state reads what the cache has of range s.
 func (r *Reader) state(c *sqlite.Conn, s hours, now time.Time) (state, error) {
 	known := map[hour]time.Time{}
