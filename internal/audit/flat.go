@@ -38,15 +38,12 @@ func (t Flat) Relations(v *Values, f Filter) Relations {
 		"CASE WHEN e.provider_identity <> '' AND e.cost_nano_usd IS NULL THEN 1 ELSE 0 END AS unpriced, " +
 		"e.switched AS switches, e.switch_cost_nano_usd FROM recent e WHERE " + strings.Join(where, " AND ")
 	return Relations{
-		With: []string{
-			as("recent", t.clean(once(asked))),
-			as("every", t.clean(once(whole))),
-		},
+		With:     []string{as("recent", t.clean(once(asked)))},
 		Cells:    cells,
 		Matching: matching,
 		Events:   "SELECT " + prefixed("e", EventColumns()) + " FROM recent e",
 		Threads: "SELECT " + thread + " AS thread, MAX(e.user_path) AS user_path, MAX(e.session_id) AS session_id, " +
-			"COUNT(*) AS request_count FROM every e GROUP BY " + thread,
+			"COUNT(*) AS request_count FROM (" + t.clean(once(whole)) + ") e GROUP BY " + thread,
 	}
 }
 

@@ -12,11 +12,18 @@ import (
 	"switchboard/internal/record"
 )
 
-// Generated is how many deliveries the large test asks about.
+// Generated is how many deliveries the large test of Run asks about.
 const Generated = 5000
 
 // Run holds a reader to the contract of audit.Reader.
 func Run(t *testing.T, open Open) {
+	t.Helper()
+	RunWith(t, Generated, open)
+}
+
+// RunWith is Run with another number of deliveries in the large test.
+func RunWith(t *testing.T, deliveries int, open Open) {
+	t.Helper()
 	for _, tt := range []struct {
 		name string
 		test func(*testing.T, Open)
@@ -32,8 +39,8 @@ func Run(t *testing.T, open Open) {
 		{"TenantsAreApart", tenantsAreApart},
 		{"UserPathsAreSubtrees", subtrees},
 		{"UnknownIsNotZero", unknownIsNotZero},
-		{"OldestLast_NewestFirst", anyOrder},
-		{"GeneratedEvents", generated},
+		{"AnyOrderOfArrival", anyOrder},
+		{"GeneratedEvents", func(t *testing.T, open Open) { generated(t, open, deliveries) }},
 		{"ParallelQuestions", parallel},
 		{"EndedContext", endedContext},
 	} {

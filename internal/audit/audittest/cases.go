@@ -164,8 +164,8 @@ func unknownIsNotZero(t *testing.T, open Open) {
 }
 
 // generated asks about many events, by every part of a filter and by pairs of them.
-func generated(t *testing.T, open Open) {
-	r := newRig(t, open, Generate(1, Generated))
+func generated(t *testing.T, open Open, deliveries int) {
+	r := newRig(t, open, Generate(1, deliveries))
 	midnight := Start().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	r.same(t, audit.Filter{}, audit.Page{Limit: 50}, audit.Page{Limit: 200, Offset: 333}, audit.Page{Limit: 1, Offset: 100_000})
 	for _, f := range []audit.Filter{
