@@ -9,7 +9,12 @@ import (
 // ReadAnswer reads usage and response id from an answer that was not streamed. body may be
 // only the last part of a large one (whole false): usage is then found from its end.
 func ReadAnswer(surface wire.Surface, body []byte, whole bool) (usage Usage, responseID string) {
-	s := NewStream(surface)
+	return new(Vendor).ReadAnswer(surface, body, whole)
+}
+
+// ReadAnswer is the function of that name for an answer of the vendor.
+func (v *Vendor) ReadAnswer(surface wire.Surface, body []byte, whole bool) (usage Usage, responseID string) {
+	s := v.NewStream(surface)
 	s.final = true
 	if whole {
 		c := cursor{b: body}

@@ -12,6 +12,7 @@ func anthropic() Vendor {
 		Type:      "anthropic",
 		BaseURL:   "https://api.anthropic.com/v1",
 		Env:       "ANTHROPIC",
+		Version:   "/v1",
 		Surfaces:  []wire.Surface{wire.Messages},
 		Catalog:   "anthropic",
 		Authorize: func(h http.Header, key string) { h.Set("X-Api-Key", key) },

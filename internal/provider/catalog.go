@@ -35,7 +35,7 @@ func CatalogModels(v Vendor) []Model {
 	known, _ := CatalogOf(v.Catalog)
 	var models []Model
 	for _, m := range known.Models {
-		models = append(models, Model{ID: m.ID, Upstream: m.ID, Pricing: m.Pricing})
+		models = append(models, Model{ID: m.ID, Upstream: m.ID, Pricing: m.Pricing, ListPrice: m.Pricing != nil})
 	}
 	return models
 }

@@ -14,22 +14,9 @@ type Failure struct {
 	RetryAfter time.Duration // 0: not said
 }
 
-// Classify reads an answer with a status other than 2xx. body is its beginning (at most
-// 64 KiB), decompressed. 3xx is a ServerError.
+// Classify is Vendor.Classify of a vendor that means what everybody means.
 func Classify(status int, header http.Header, body []byte, now time.Time) Failure {
-	e := readComplaint(body)
-	f := Failure{Class: e.class(status)}
-	if f.Class == health.Request {
-		return f
-	}
-	f.RetryAfter = retryAfter(header, now)
-	if f.RetryAfter == 0 {
-		f.RetryAfter = e.retry
-	}
-	if f.RetryAfter == 0 && f.Class == health.RateLimited {
-		f.RetryAfter = limitReset(header, now)
-	}
-	return f
+	return new(Vendor).Classify(status, header, body, now)
 }
 
 // class is the meaning of a status with what the body says about it (DESIGN 5).
@@ -69,7 +56,7 @@ func (e *complaint) class(status int) health.Class {
 		}
 		return health.Request
 	case http.StatusBadRequest:
-		if e.is("model_not_found") || e.says("model not exist", "not a valid model id") {
+		if e.is("model_not_found", "model_decommissioned") || e.says("model not exist", "not a valid model id") {
 			return health.ModelNotFound
 		}
 		return health.Request
@@ -130,11 +117,15 @@ func (e *complaint) noCredit(status int) bool {
 }
 
 // inBand is what an error event means: there was no status, so its type stands for one.
-func (e *complaint) inBand() (Failure, int) {
+func (e *complaint) inBand(v *Vendor) (Failure, int) {
 	status := e.statusOfType()
+	m := v.meaning(e, status)
 	class := e.class(status)
+	if m != nil {
+		class = m.Class
+	}
 	switch class {
-	case health.NoCredit:
+	case health.NoCredit, health.RateLimited:
 		status = http.StatusTooManyRequests
 	case health.Unauthorized:
 		status = http.StatusBadGateway // our credentials, not the client's
@@ -146,6 +137,9 @@ func (e *complaint) inBand() (Failure, int) {
 	f := Failure{Class: class}
 	if class != health.Request {
 		f.RetryAfter = e.retry
+		if f.RetryAfter == 0 && m != nil {
+			f.RetryAfter = m.Retry
+		}
 	}
 	return f, status
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"strings"
 	"time"
 )
@@ -13,6 +14,7 @@ type complaint struct {
 	number  int    // error.code or error.status when it is an HTTP status
 	message string // lower case
 	param   bool   // a field of the request is named as the one at fault
+	reset   string // when a limit ends, as a header would say it
 	retry   time.Duration
 }
 
@@ -62,6 +64,8 @@ func (e *complaint) object(c *cursor, depth int) {
 			e.retry = seconds(number(c.raw()))
 		case "details":
 			e.details(c)
+		case "metadata":
+			e.metadata(c)
 		default:
 			c.skip()
 		}
@@ -107,6 +111,47 @@ func (e *complaint) details(c *cursor) {
 			}
 			c.skip()
 		}
+	}
+}
+
+// metadata reads OpenRouter's: {"limit_source":"…","headers":{"X-RateLimit-Reset":"…"}}. The
+// code of its errors is the status, so that the source of a limit can stand for a word.
+func (e *complaint) metadata(c *cursor) {
+	if !c.open('{') {
+		return
+	}
+	for {
+		key, ok := c.key()
+		if !ok {
+			return
+		}
+		switch string(key) {
+		case "limit_source":
+			if text := c.str(); len(text) > 0 {
+				e.kind = strings.ToLower(unquote(text))
+			}
+		case "headers":
+			e.headers(c)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func (e *complaint) headers(c *cursor) {
+	if !c.open('{') {
+		return
+	}
+	for {
+		key, ok := c.key()
+		if !ok {
+			return
+		}
+		if strings.EqualFold(string(key), "X-RateLimit-Reset") {
+			e.reset = string(bytes.Trim(c.raw(), `"`))
+			continue
+		}
+		c.skip()
 	}
 }
 

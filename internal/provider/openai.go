@@ -6,6 +6,9 @@ import (
 	"switchboard/internal/wire"
 )
 
+// openAI takes prompt_cache_key (developers.openai.com/api/docs/guides/prompt-caching), which
+// is only sent when the configuration says so: caching works without it, and it bounds how
+// many requests a minute share a cache.
 func openAI() Vendor {
 	return Vendor{
 		Type:      "openai",
@@ -14,6 +17,7 @@ func openAI() Vendor {
 		Surfaces:  []wire.Surface{wire.Chat, wire.Responses, wire.Embeddings},
 		Catalog:   "openai",
 		Authorize: bearer,
+		Hints:     memberHints("prompt_cache_key", wire.Chat, wire.Responses),
 	}
 }
 

@@ -52,6 +52,7 @@ type Usage struct {
 	AudioOutput  int64
 	ServiceTier  string // the tier that served; empty is the standard one
 	Quality      string // record.UsageExact, UsagePartial, UsageUnknown
+	Reported     Charge // of a vendor that says what it charged
 }
 
 // Cost is the price of a usage in nano-USD, rounded half up once per part sum.

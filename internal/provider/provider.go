@@ -39,22 +39,25 @@ func KeyPrint(text string) string {
 // Provider is one configured upstream account. Immutable after the start.
 type Provider struct {
 	Identity      string
-	Type          string // "openai", "anthropic"
+	Type          string // of Vendors: "openai", "anthropic", …
 	BaseURL       string // with the version segment, without a slash at its end
 	Surfaces      []wire.Surface
 	Keys          []Key // empty only with NoAuth
 	NoAuth        bool  // api_keys: []: the upstream needs no credential
 	StickyKeys    bool
 	Billing       Billing
-	StreamOptions bool // the upstream understands stream_options
+	StreamOptions bool   // the upstream understands stream_options
+	SessionHint   bool   // a hint of the session is sent where the vendor takes one
+	APIVersion    string // azure: the api-version of deployment URLs; empty: none
 	Models        []Model
 }
 
 // Model is a model that a provider serves.
 type Model struct {
-	ID       string   // the name clients use
-	Upstream string   // the name sent upstream; equal to ID unless configured
-	Pricing  *Pricing // nil: unknown
+	ID        string   // the name clients use
+	Upstream  string   // the name sent upstream; equal to ID unless configured
+	Pricing   *Pricing // nil: unknown
+	ListPrice bool     // Pricing is the catalog's, not the operator's
 }
 
 // Speaks tells whether the provider has the surface.

@@ -50,6 +50,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // headers: of the limits with nothing remaining the latest; if none says so, of all.
 func limitReset(h http.Header, now time.Time) time.Duration {
 	limits := [...]struct{ remaining, reset string }{
+		{"X-Ratelimit-Remaining-Requests-Minute", "X-Ratelimit-Reset-Requests-Minute"},
+		{"X-Ratelimit-Remaining-Tokens-Minute", "X-Ratelimit-Reset-Tokens-Minute"},
 		{"X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"},
 		{"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"},
 		{"X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
@@ -59,7 +61,19 @@ func limitReset(h http.Header, now time.Time) time.Duration {
 		{"Anthropic-Ratelimit-Output-Tokens-Remaining", "Anthropic-Ratelimit-Output-Tokens-Reset"},
 		{"", "Anthropic-Ratelimit-Unified-Reset"},
 	}
+	// Of a limit per day the reset is far away, and only says something when it is used up.
+	days := [...]struct{ remaining, reset string }{
+		{"X-Ratelimit-Remaining-Requests-Hour", "X-Ratelimit-Reset-Requests-Hour"},
+		{"X-Ratelimit-Remaining-Requests-Day", "X-Ratelimit-Reset-Requests-Day"},
+		{"X-Ratelimit-Remaining-Tokens-Hour", "X-Ratelimit-Reset-Tokens-Hour"},
+		{"X-Ratelimit-Remaining-Tokens-Day", "X-Ratelimit-Reset-Tokens-Day"},
+	}
 	var exhausted, any time.Duration
+	for _, l := range days {
+		if strings.TrimSpace(h.Get(l.remaining)) == "0" {
+			exhausted = max(exhausted, resetIn(h.Get(l.reset), now))
+		}
+	}
 	for _, l := range limits {
 		d := resetIn(h.Get(l.reset), now)
 		any = max(any, d)

@@ -24,6 +24,7 @@ const (
 // understand is no error. It never keeps slices of what it was given.
 type Stream struct {
 	surface wire.Surface
+	vendor  *Vendor // nil: one like all
 
 	tokens tokens
 	seen   bool // a usage object was there
@@ -42,6 +43,9 @@ type Stream struct {
 
 // NewStream starts observing; the value form lets the caller embed it.
 func NewStream(surface wire.Surface) Stream { return Stream{surface: surface} }
+
+// NewStream starts observing an answer of the vendor.
+func (v *Vendor) NewStream(surface wire.Surface) Stream { return Stream{surface: surface, vendor: v} }
 
 // Read takes the next event. No allocation for a content chunk.
 func (s *Stream) Read(e sse.Event) Mark {
@@ -75,6 +79,11 @@ func (s *Stream) Read(e sse.Event) Mark {
 // nameOnly is what an event without readable data means: only Anthropic's end marker says
 // all in its name.
 func (s *Stream) nameOnly(name, data []byte) Mark {
+	if s.vendor != nil && len(data) > 0 && data[0] == '[' {
+		if inner := s.vendor.Unwrap(data); looksWhole(inner) && errorMember(inner) {
+			return s.fail(inner)
+		}
+	}
 	if s.surface == wire.Messages && string(name) == "message_stop" && len(data) == 0 {
 		return End | Done
 	}
@@ -110,7 +119,11 @@ func (s *Stream) Usage() Usage {
 	if !s.seen {
 		return Usage{ServiceTier: s.tier, Quality: usageUnknown}
 	}
-	return s.tokens.usage(s.surface, s.tier, s.final)
+	u := s.tokens.usage(s.surface, s.tier, s.final)
+	if s.vendor != nil {
+		s.vendor.correct(&u, &s.tokens)
+	}
+	return u
 }
 
 // ResponseID is the id of a responses-surface answer, else empty.
@@ -127,7 +140,7 @@ func (s *Stream) Failure() (Failure, int) {
 
 func (s *Stream) fail(data []byte) Mark {
 	e := readComplaint(data)
-	s.failure, s.status = e.inBand()
+	s.failure, s.status = e.inBand(s.vendor)
 	return Error
 }
 

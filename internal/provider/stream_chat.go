@@ -54,6 +54,8 @@ func (s *Stream) readChat(data []byte) Mark {
 			usage = s.takeUsage(&c) || usage
 		case "service_tier":
 			s.setTier(c.str())
+		case "x_groq":
+			failed = s.readGroq(&c) || failed
 		case "error":
 			failed = c.filled() || failed
 		case "object", "type":

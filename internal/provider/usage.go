@@ -34,6 +34,7 @@ type tokens struct {
 	n   [fieldCount]int64
 	set uint16 // bit per field: a valid number was there
 	bad uint16 // bit per field: something else was there
+	charge
 }
 
 func (t *tokens) has(f field) bool { return t.set&(1<<f) != 0 }
@@ -81,6 +82,14 @@ func (t *tokens) read(c *cursor) (tier []byte) {
 			t.parts(c, outputPart)
 		case "service_tier":
 			tier = c.str()
+		case "cost":
+			t.charge.take(c, cTotal, &t.total, 0)
+		case "cost_in_usd_ticks": // xAI: 10^10 are a dollar
+			t.charge.take(c, cTotal, &t.total, 10)
+		case "is_byok":
+			t.own = c.filled()
+		case "cost_details":
+			t.details(c)
 		default:
 			c.skip()
 		}

@@ -5,6 +5,21 @@ func Vendors() []Vendor {
 	return []Vendor{
 		openAI(),
 		anthropic(),
+		gemini(),
+		groq(),
+		xAI(),
+		deepSeek(),
+		mistral(),
+		together(),
+		fireworks(),
+		cerebras(),
+		openRouter(),
+		openCode(),
+		azure(),
+		bedrock(),
+		ollama(),
+		vLLM(),
+		lmStudio(),
 	}
 }
 

@@ -20,7 +20,12 @@ func TestVendors(t *testing.T) {
 		if got, ok := VendorOf(v.Type); !ok || got.Type != v.Type {
 			t.Errorf("VendorOf(%q) = %q, %v", v.Type, got.Type, ok)
 		}
-		if !strings.HasPrefix(v.BaseURL, "https://") || strings.HasSuffix(v.BaseURL, "/") {
+		if scheme := "https://"; v.NoKey {
+			scheme = "http://127.0.0.1:"
+			if !strings.HasPrefix(v.BaseURL, scheme) {
+				t.Errorf("%s: BaseURL = %q, want a local one", v.Type, v.BaseURL)
+			}
+		} else if v.BaseURL != "" && !strings.HasPrefix(v.BaseURL, scheme) || strings.HasSuffix(v.BaseURL, "/") {
 			t.Errorf("%s: BaseURL = %q, want https without a slash at its end", v.Type, v.BaseURL)
 		}
 		if v.Env == "" || v.Env != strings.ToUpper(v.Env) || len(v.Surfaces) == 0 {
@@ -31,9 +36,8 @@ func TestVendors(t *testing.T) {
 		if len(h) != 1 {
 			t.Errorf("%s: Authorize set %v, want exactly one header", v.Type, h)
 		}
-		models := CatalogModels(v)
-		if len(models) == 0 {
-			t.Errorf("%s: no models in the catalog", v.Type)
+		if models := CatalogModels(v); len(models) == 0 && !v.OwnModels {
+			t.Errorf("%s: no models in the catalog, and they are not its own", v.Type)
 		}
 	}
 	if _, ok := VendorOf("nobody"); ok {
@@ -41,13 +45,32 @@ func TestVendors(t *testing.T) {
 	}
 }
 
-func TestMainVendors(t *testing.T) {
+func TestEveryVendorsAddressAndKey(t *testing.T) {
+	all := []wire.Surface{wire.Chat, wire.Responses, wire.Messages, wire.Embeddings}
 	tests := []struct {
 		kind, url, header, value string
 		surfaces                 []wire.Surface
 	}{
 		{"openai", "https://api.openai.com/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Responses, wire.Embeddings}},
 		{"anthropic", "https://api.anthropic.com/v1", "X-Api-Key", "K", []wire.Surface{wire.Messages}},
+		{"gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Embeddings}},
+		{"groq", "https://api.groq.com/openai/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Responses}},
+		{"xai", "https://api.x.ai/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Responses}},
+		{"deepseek", "https://api.deepseek.com/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat}},
+		{"mistral", "https://api.mistral.ai/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Embeddings}},
+		{"together", "https://api.together.xyz/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Embeddings}},
+		{"fireworks", "https://api.fireworks.ai/inference/v1", "Authorization", "Bearer K", all},
+		{"cerebras", "https://api.cerebras.ai/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat}},
+		{"openrouter", "https://openrouter.ai/api/v1", "Authorization", "Bearer K", all},
+		{"opencode", "https://opencode.ai/zen/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Responses}},
+		{"azure", "", "Api-Key", "K", []wire.Surface{wire.Chat, wire.Responses, wire.Embeddings}},
+		{"bedrock", "https://bedrock-runtime.{region}.amazonaws.com/openai/v1", "Authorization", "Bearer K", []wire.Surface{wire.Chat, wire.Responses}},
+		{"ollama", "http://127.0.0.1:11434/v1", "Authorization", "Bearer K", all},
+		{"vllm", "http://127.0.0.1:8000/v1", "Authorization", "Bearer K", all},
+		{"lmstudio", "http://127.0.0.1:1234/v1", "Authorization", "Bearer K", all},
+	}
+	if len(tests) != len(Vendors()) {
+		t.Errorf("%d vendors are checked, want all %d", len(tests), len(Vendors()))
 	}
 	for _, tt := range tests {
 		v, _ := VendorOf(tt.kind)
