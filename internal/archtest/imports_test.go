@@ -67,6 +67,7 @@ func table() map[string]row {
 
 		"eventdb": {ground, "audit record", "zombiezen.com/go/sqlite", "events in SQLite tables, wherever the file is and whoever fills it"},
 
+		"s3log":  {adapter, "audit eventdb record", "github.com/aws/aws-sdk-go-v2 zombiezen.com/go/sqlite", "objects in a bucket against the contract; its file is a cache, not a store"},
 		"sqlite": {adapter, "affinity audit eventdb record shared", "zombiezen.com/go/sqlite", "one technology against the contracts, never another adapter"},
 		"dynamo": {adapter, "affinity shared", "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", "one technology against the contracts, never another adapter"},
 		"mem":    {adapter, "affinity record shared", "", "one technology against the contracts, never another adapter"},
