@@ -96,8 +96,8 @@ func TestFleetClaimsOnce(t *testing.T) {
 	}
 }
 
-// kill -9 of environments during streams: only what was in flight there fails, and no other
-// request's event is missing.
+// kill -9 of environments during streams: only what was in flight there fails or, when its
+// answer was whole already, lacks its event; each kill costs one request at most.
 func TestFleetSurvivesKills(t *testing.T) {
 	f := newFleet(t, functionurl.Options{Environments: 4, Freeze: true, Spread: true})
 	f.providers["A"].does(streams(5, 20*time.Millisecond))
@@ -131,15 +131,12 @@ func TestFleetSurvivesKills(t *testing.T) {
 			t.Errorf("a cut answer looks complete: %q", r.body)
 		}
 	}
-	if killed.Load() == 0 || failed > killed.Load() {
-		t.Errorf("%d requests failed by %d kills, want at most one for each", failed, killed.Load())
-	}
 	events, _ := f.events()
 	for _, e := range events {
 		delete(whole, e.RequestID)
 	}
-	if len(whole) != 0 {
-		t.Errorf("%d events of answered requests are missing", len(whole))
+	if lost := failed + int32(len(whole)); killed.Load() == 0 || lost > killed.Load() {
+		t.Errorf("%d requests failed and %d events are missing by %d kills, want at most one for each", failed, len(whole), killed.Load())
 	}
 }
 
