@@ -3,7 +3,9 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"switchboard/internal/admin/ui"
@@ -94,10 +96,15 @@ func (a *Admin) usage(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Admin) fillUsage(ctx context.Context, p *pageQuery, v *usagePage) error {
-	summary, err := a.Reader.Summary(ctx, p.Filter)
-	daily, dailyErr := a.Reader.Daily(ctx, p.Filter)
-	sessions, sessionsErr := a.Reader.Sessions(ctx, p.Filter, p.Page)
-	if err := errors.Join(err, dailyErr, sessionsErr); err != nil {
+	var summary audit.Summary
+	var daily audit.Days
+	var sessions audit.SessionUsages
+	err := together(
+		func() (err error) { summary, err = a.Reader.Summary(ctx, p.Filter); return err },
+		func() (err error) { daily, err = a.Reader.Daily(ctx, p.Filter); return err },
+		func() (err error) { sessions, err = a.Reader.Sessions(ctx, p.Filter, p.Page); return err },
+	)
+	if err != nil {
 		return err
 	}
 	v.Totals, v.Sessions = usageRow{summary.Usage}, summary.Sessions
@@ -124,6 +131,25 @@ func (a *Admin) fillUsage(ctx context.Context, p *pageQuery, v *usagePage) error
 		v.Exports = append(v.Exports, export{e.name, p.export(e.path, "csv", e.paged), p.export(e.path, "json", e.paged)})
 	}
 	return nil
+}
+
+// together asks several questions at a time, because one may take seconds. A panic of one is
+// an error, as it would end the process beside the handler.
+func together(questions ...func() error) error {
+	errs := make([]error, len(questions))
+	var all sync.WaitGroup
+	for i, ask := range questions {
+		all.Go(func() {
+			defer func() {
+				if cause := recover(); cause != nil {
+					errs[i] = fmt.Errorf("panic: %v", cause)
+				}
+			}()
+			errs[i] = ask()
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // least is the coverage of a page that was built from several answers.

@@ -352,3 +352,23 @@ func TestHugePage(t *testing.T) {
 	}
 	page(t, asking(reader), "/admin/ui/usage?from=0001-01-01&to=9999-12-31", 200)
 }
+
+// badReader panics, as a bug would.
+type badReader struct{ *fakeReader }
+
+func (badReader) Daily(context.Context, audit.Filter) (audit.Days, error) {
+	panic("a bug at s3://bucket")
+}
+
+func (badReader) Threads(context.Context, audit.Filter, audit.Page) (audit.Threads, error) {
+	panic("a bug at s3://bucket")
+}
+
+// A panic beside the handler ends neither the process nor the page.
+func TestPagesOutliveAPanic(t *testing.T) {
+	for path, status := range map[string]int{"/admin/": 500, "/admin/ui/usage": 503} {
+		text := page(t, asking(badReader{filled()}), path, status)
+		has(t, text, "</html>")
+		hasNot(t, text, "bucket")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,11 +35,16 @@ type fakeReader struct {
 	filter   audit.Filter
 	page     audit.Page
 	asked    int
+	keeping  sync.Mutex
 }
 
 func (f *fakeReader) keep(filter audit.Filter, page audit.Page) {
-	f.filter, f.page = filter, page
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
 	f.asked++
+	if f.filter = filter; page != (audit.Page{}) {
+		f.page = page
+	}
 }
 
 func (f *fakeReader) Threads(_ context.Context, q audit.Filter, p audit.Page) (audit.Threads, error) {
