@@ -31,7 +31,8 @@ type Options struct {
 	// Late is how long after created_at an event may arrive at the stream, default 1 h: it
 	// is written when its request ends.
 	Late time.Duration
-	// Lookback is how far a question without From goes back, default 7 days.
+	// Lookback is how far a question without From goes back, default 7 days; and how far a
+	// thread's requests are counted back, before what was asked for.
 	Lookback time.Duration
 	// Around is how long before and after the asked range the rest of a session's requests
 	// is looked for, when Window does not know it; default a day.

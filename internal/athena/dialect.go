@@ -21,8 +21,8 @@ var errLongValue = errors.New("a value of the filter is too long")
 func (r *Reader) dialect(asked, whole span) audit.Dialect {
 	flat := audit.Flat{
 		Table: r.options.Table,
-		Asked: func(v *audit.Values, _ audit.Filter) []string { return r.rows(v, asked) },
-		Whole: func(v *audit.Values, _ audit.Filter) []string { return r.rows(v, whole) },
+		Asked: func(*audit.Values, audit.Filter) []string { return r.deliveries(asked) },
+		Whole: func(*audit.Values, audit.Filter) []string { return r.deliveries(whole) },
 		Key:   "LPAD(CAST(e.created_at AS VARCHAR), 19, '0') || e.event_id",
 		// Not from_unixtime, which is in the time zone of the session.
 		Day:  "CAST(DATE_ADD('day', (e.created_at - MOD(e.created_at, 86400000)) / 86400000, DATE '1970-01-01') AS VARCHAR)",
@@ -32,10 +32,9 @@ func (r *Reader) dialect(asked, whole span) audit.Dialect {
 	return audit.Dialect{Literals: true, OffsetFirst: true, Relations: flat.Relations}
 }
 
-// rows chooses the events of a span. The table has a row of NULLs for a damaged line.
-func (r *Reader) rows(v *audit.Values, s span) []string {
-	return append(r.partitions(v, s), "r.event_id <> ''")
-}
+// deliveries chooses what was delivered of a span. The table has a row of NULLs for a
+// damaged line, and for an empty one.
+func (r *Reader) deliveries(s span) []string { return append(r.partitions(s), "r.event_id <> ''") }
 
 // sayable tells whether a statement can hold the filter.
 func sayable(f audit.Filter) error {
