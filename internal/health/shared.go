@@ -43,8 +43,8 @@ type Shared struct {
 	version int64      // of base
 	based   time.Time  // when base became what it is
 
-	updating sync.Mutex // one update of the cell at a time
-	name     string     // of this instance among all
+	updating chan struct{} // full while the cell is updated: one at a time
+	name     string        // of this instance among all
 }
 
 // news is a report that is not shared yet.
@@ -57,7 +57,7 @@ var _ Board = (*Shared)(nil)
 
 // NewShared returns a board over what cell holds. It reads nothing before Refresh.
 func NewShared(settings Settings, cell shared.Cell, keys Keys, logger *slog.Logger) *Shared {
-	s := &Shared{settings: settings, cell: cell, keys: keys, logger: logger, base: &state{}, name: rand.Text()}
+	s := &Shared{settings: settings, cell: cell, keys: keys, logger: logger, base: &state{}, name: rand.Text(), updating: make(chan struct{}, 1)}
 	s.now.Store(s.base)
 	return s
 }
@@ -141,12 +141,13 @@ func (s *Shared) Pending() bool { return s.pending.Load() }
 
 // Share implements Board. Whoever comes while another shares finds its news shared as well.
 func (s *Shared) Share(ctx context.Context, now time.Time) {
-	s.updating.Lock()
-	defer s.updating.Unlock()
-	if !s.pending.Load() {
-		return
-	}
-	if _, err := s.update(ctx, now, func(next *state) (*state, bool) { return next, true }); err != nil {
+	_, err := s.alone(ctx, func() (bool, error) {
+		if !s.pending.Load() {
+			return false, nil
+		}
+		return s.update(ctx, now, func(next *state) (*state, bool) { return next, true })
+	})
+	if err != nil {
 		s.logger.WarnContext(ctx, "health is not shared", slog.Any("cause", err))
 	}
 }
@@ -161,9 +162,7 @@ func (s *Shared) Probe(ctx context.Context, provider, keyID, model string, now t
 	case Degraded:
 		return false
 	}
-	s.updating.Lock()
-	defer s.updating.Unlock()
-	won, err := s.update(ctx, now, take)
+	won, err := s.alone(ctx, func() (bool, error) { return s.update(ctx, now, take) })
 	if err == nil {
 		return won
 	}
@@ -177,8 +176,19 @@ func (s *Shared) Probe(ctx context.Context, provider, keyID, model string, now t
 	return won
 }
 
+// alone does one update of the cell while no other runs. It waits for that until ctx ends.
+func (s *Shared) alone(ctx context.Context, do func() (bool, error)) (bool, error) {
+	select {
+	case s.updating <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	defer func() { <-s.updating }()
+	return do()
+}
+
 // update replays the news and then change on the shared state until that is stored; false
-// when change refuses. The caller holds updating.
+// when change refuses. It is called alone.
 func (s *Shared) update(ctx context.Context, now time.Time, change func(*state) (*state, bool)) (bool, error) {
 	var err error
 	for range swapTries {
