@@ -40,20 +40,20 @@ func TestPollsWithBackOff(t *testing.T) {
 
 func TestEndedContextStopsTheQuery(t *testing.T) {
 	for name, tt := range map[string]struct {
-		fake  fake
+		fake  *fake
 		after time.Duration
 		stops int
 	}{
-		"while it runs":           {fake{}, 3 * time.Second, 1},
-		"while it is started":     {fake{slow: func(string) time.Duration { return 500 * time.Millisecond }}, 300 * time.Millisecond, 1},
-		"while it is looked at":   {fake{slow: func(string) time.Duration { return time.Second }}, 1500 * time.Millisecond, 1},
-		"while a start hangs":     {fake{slow: func(string) time.Duration { return time.Hour }}, time.Second, 0},
-		"and stopping is refused": {fake{refuse: func(op string, _ int) string { return map[string]string{"StopQueryExecution": "InternalServerException"}[op] }}, time.Second, 1},
+		"while it runs":           {&fake{}, 3 * time.Second, 1},
+		"while it is started":     {&fake{slow: func(string) time.Duration { return 500 * time.Millisecond }}, 300 * time.Millisecond, 1},
+		"while it is looked at":   {&fake{slow: func(string) time.Duration { return time.Second }}, 1500 * time.Millisecond, 1},
+		"while a start hangs":     {&fake{slow: func(string) time.Duration { return time.Hour }}, time.Second, 0},
+		"and stopping is refused": {&fake{refuse: func(op string, _ int) string { return map[string]string{"StopQueryExecution": "InternalServerException"}[op] }}, time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.fake.play = func(int, string) script { return script{states: []string{"RUNNING"}} }
-				r := open(t, &tt.fake)
+				r := open(t, tt.fake)
 				for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 					begin, stops := time.Now(), tt.fake.count("StopQueryExecution")
 					ctx, cancel := context.WithTimeout(t.Context(), tt.after)
