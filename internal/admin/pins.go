@@ -124,6 +124,16 @@ func (a *Admin) listPins(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
+	view, err := a.pinPage(r.Context(), &q, cursor)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, view)
+	return nil
+}
+
+// pinPage is a page of the pins that a query chooses.
+func (a *Admin) pinPage(ctx context.Context, q *query, cursor string) (*pinsView, error) {
 	ask := affinity.PinQuery{UserPath: q.UserPath, Model: q.Model, Limit: q.Limit, Cursor: cursor}
 	switch {
 	case q.SessionID != "" && (q.UserPath != "" || q.PathOnly):
@@ -131,15 +141,15 @@ func (a *Admin) listPins(w http.ResponseWriter, r *http.Request) error {
 	case q.SessionID != "":
 		ask.ClientSessionID = q.SessionID
 	}
-	view := pinsView{Sessions: []affinity.View{}, Limit: q.Limit}
+	view := &pinsView{Sessions: []affinity.View{}, Limit: q.Limit}
 	for began := time.Now(); ; {
-		page, err := a.Pins.Pins(r.Context(), ask, time.Now())
+		page, err := a.Pins.Pins(ctx, ask, time.Now())
 		if errors.Is(err, affinity.ErrCursor) {
 			q.fault("cursor", "is none of this list; take next_cursor of the page before, with the same filters")
-			return q.err()
+			return nil, q.err()
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range page.Pins {
 			if p := &page.Pins[i]; !q.PathOnly || p.UserPath == q.UserPath {
@@ -155,8 +165,7 @@ func (a *Admin) listPins(w http.ResponseWriter, r *http.Request) error {
 		}
 		ask.Cursor, ask.Limit = page.Next, left
 	}
-	writeJSON(w, http.StatusOK, view)
-	return nil
+	return view, nil
 }
 
 // clearPin deletes the pin of a session and model, if it has the epoch that was asked for.
@@ -171,22 +180,30 @@ func (a *Admin) clearPin(w http.ResponseWriter, r *http.Request) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	ctx, ref := r.Context(), affinity.Ref{SessionKey: session.Scope(q.UserPath, q.SessionID), Model: q.Model}
+	pin, err := a.clear(r.Context(), affinity.Ref{SessionKey: session.Scope(q.UserPath, q.SessionID), Model: q.Model}, epoch)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"cleared": pin.View()})
+	return nil
+}
+
+// clear deletes a pin that has this epoch; 0: whatever it has.
+func (a *Admin) clear(ctx context.Context, ref affinity.Ref, epoch int64) (affinity.Pin, error) {
 	for try := 1; ; try++ {
 		pin, err := a.lookup(ctx, ref)
 		if err != nil {
-			return err
+			return pin, err
 		}
 		if epoch != 0 && pin.Epoch != epoch {
-			return &conflictError{pin}
+			return pin, &conflictError{pin}
 		}
 		switch err := a.Pins.Clear(ctx, pin); {
 		case err == nil, errors.Is(err, affinity.ErrNotFound): // gone is what was asked for
 			a.Logger.InfoContext(ctx, "pin cleared by the operator", pinAttrs(&pin)...)
-			writeJSON(w, http.StatusOK, map[string]any{"cleared": pin.View()})
-			return nil
+			return pin, nil
 		case !errors.Is(err, affinity.ErrConflict) || try == clearTries:
-			return err
+			return pin, err
 		}
 	}
 }
