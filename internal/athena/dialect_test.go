@@ -88,7 +88,10 @@ func TestValuesAreLiterals(t *testing.T) {
 		"zz会zz", "zz😀zz", "zz\xffzz", "zz{{zz}}", "zz$1zz", "zz%zz", "zz\u2028zz", "zz\u202ezz", "zz' OR 1=1 --zz",
 	} {
 		f := audit.Filter{SessionID: value, UserPath: value, Model: value, Provider: value, Outcome: value, Reason: value}
-		for _, statement := range statementsOf(t, func(ctx context.Context, r audit.Reader) error { _, err := r.Threads(ctx, f, audit.Page{Limit: 1}); return err }) {
+		for _, statement := range statementsOf(t, func(ctx context.Context, r audit.Reader) error {
+			_, err := r.Threads(ctx, f, audit.Page{Limit: 1})
+			return err
+		}) {
 			if strings.Contains(statement, value) || !strings.Contains(statement, "e.session_id = ('zz") {
 				t.Errorf("value %q stands in the statement:\n%s", value, statement)
 			}

@@ -44,11 +44,13 @@ func TestEndedContextStopsTheQuery(t *testing.T) {
 		after time.Duration
 		stops int
 	}{
-		"while it runs":           {&fake{}, 3 * time.Second, 1},
-		"while it is started":     {&fake{slow: func(string) time.Duration { return 500 * time.Millisecond }}, 300 * time.Millisecond, 1},
-		"while it is looked at":   {&fake{slow: func(string) time.Duration { return time.Second }}, 1500 * time.Millisecond, 1},
-		"while a start hangs":     {&fake{slow: func(string) time.Duration { return time.Hour }}, time.Second, 0},
-		"and stopping is refused": {&fake{refuse: func(op string, _ int) string { return map[string]string{"StopQueryExecution": "InternalServerException"}[op] }}, time.Second, 1},
+		"while it runs":         {&fake{}, 3 * time.Second, 1},
+		"while it is started":   {&fake{slow: func(string) time.Duration { return 500 * time.Millisecond }}, 300 * time.Millisecond, 1},
+		"while it is looked at": {&fake{slow: func(string) time.Duration { return time.Second }}, 1500 * time.Millisecond, 1},
+		"while a start hangs":   {&fake{slow: func(string) time.Duration { return time.Hour }}, time.Second, 0},
+		"and stopping is refused": {&fake{refuse: func(op string, _ int) string {
+			return map[string]string{"StopQueryExecution": "InternalServerException"}[op]
+		}}, time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
