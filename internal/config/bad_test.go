@@ -137,7 +137,7 @@ func TestBadFiles(t *testing.T) {
 			want: []string{
 				`1:12: log_level: "warning" is not known; one of debug, info, warn, error; did you mean "warn"?`,
 				`2:14: auth.mode: "key" is not known; one of keys, none, iam; did you mean "keys"?`,
-				`4:13: providers.o.type: "opnai" is not known; one of openai, anthropic; did you mean "openai"?`,
+				`4:13: providers.o.type: "opnai" is not known; one of openai, anthropic, gemini, groq, xai, deepseek, mistral, together, fireworks, cerebras, openrouter, opencode, azure, bedrock, ollama, vllm, lmstudio; did you mean "openai"?`,
 				`4:35: providers.o.billing_model: "paid" is not known; one of subscription, pay_as_you_go, free`,
 				`4:52: providers.o.surfaces[0]: "chat" is not known; one of openai-chat-completions, openai-responses, anthropic-messages, openai-embeddings; did you mean "openai-chat-completions"?`,
 				`4:83: providers.o.surfaces[2]: openai-chat-completions is listed twice`,
@@ -177,7 +177,7 @@ func TestBadFiles(t *testing.T) {
 				`2:3: providers."": the provider identity is empty; write for example openai-main`,
 				`3:3: providers."a/b": the provider identity has a / in it, which separates provider and model; write for example openai-main`,
 				`4:3: providers."a\nb": the provider identity has a control character; write for example openai-main`,
-				`5:3: providers.c.type: missing; one of openai, anthropic`,
+				`5:3: providers.c.type: missing; one of openai, anthropic, gemini, groq, xai, deepseek, mistral, together, fireworks, cerebras, openrouter, opencode, azure, bedrock, ollama, vllm, lmstudio`,
 				`5:29: providers.c.models: empty; list at least one model, or leave the key out for the catalog's list`,
 			},
 		},
@@ -346,7 +346,7 @@ func TestBadFiles(t *testing.T) {
 			name: "key text where a name belongs",
 			file: "providers:\n  o:\n    type: openai\n    " + secretKey + ": x\n    api_keys:\n      - " + secretKey + ": x\n    models: [m]\n" + secretKey + ": y\nlog_level: " + secretKey + "\n",
 			want: []string{
-				`4:5: providers.o: unknown key (not shown); known here: type, base_url, surfaces, api_keys, session_sticky_keys, billing_model, stream_options, models`,
+				`4:5: providers.o: unknown key (not shown); known here: type, base_url, surfaces, api_keys, session_sticky_keys, billing_model, stream_options, session_hint, resource, api_version, region, models`,
 				`6:9: providers.o.api_keys[0]: unknown key (not shown); known here: id, key`,
 				`6:9: providers.o.api_keys[0].key: missing; env:NAME`,
 				`8:1: unknown key (not shown); known here: listen, session_db_path, log_level, auth, session, providers, virtual_models, models_endpoint, routing, timeouts, degrade, limits`,

@@ -108,8 +108,8 @@ func TestBadEnvironment(t *testing.T) {
 		vars []string
 		want string
 	}{
-		{name: "nothing", want: "environment: providers: no provider; set OPENAI_API_KEY or ANTHROPIC_API_KEY, write a switchboard.yaml, or try it with --demo"},
-		{name: "empty key", vars: []string{"OPENAI_API_KEY= "}, want: "environment: providers: no provider; set OPENAI_API_KEY or ANTHROPIC_API_KEY, write a switchboard.yaml, or try it with --demo"},
+		{name: "nothing", want: "environment: providers: no provider; set OPENAI_API_KEY, ANTHROPIC_API_KEY or the key of another type, write a switchboard.yaml, or try it with --demo"},
+		{name: "empty key", vars: []string{"OPENAI_API_KEY= "}, want: "environment: providers: no provider; set OPENAI_API_KEY, ANTHROPIC_API_KEY or the key of another type, write a switchboard.yaml, or try it with --demo"},
 		{name: "boolean", vars: []string{"OPENAI_API_KEY=k", "SESSION_AUTO_DETECT=yes"}, want: `environment: SESSION_AUTO_DETECT: "yes" is neither true nor false; write true, false, 1 or 0`},
 		{name: "boolean in capitals", vars: []string{"OPENAI_API_KEY=k", "SESSION_KEEPING_ENABLED=TRUE"}, want: `environment: SESSION_KEEPING_ENABLED: "TRUE" is neither true nor false; write true, false, 1 or 0`},
 		{name: "address", vars: []string{"OPENAI_API_KEY=k", "SWITCHBOARD_LISTEN=8080"}, want: `environment: SWITCHBOARD_LISTEN: "8080" is not an address to listen on; write host:port, for example 127.0.0.1:8080`},

@@ -13,11 +13,16 @@ import (
 	"switchboard/internal/session"
 )
 
+// exampleKeys are the keys that the example takes from the environment.
+func exampleKeys() []string {
+	return []string{"OPENAI_API_KEY=k-one", "OPENAI_API_KEY_2=k-two", "ANTHROPIC_API_KEY=k-ant", "AZURE_API_KEY=k-az", "BEDROCK_API_KEY=k-bed"}
+}
+
 const exampleFile = "../../config.example.yaml"
 
 // The example says that it shows the defaults; what it shows as an example is left out here.
 func TestExampleFileLoadsAndShowsTheDefaults(t *testing.T) {
-	c, err := Load(Source{Path: exampleFile, Getenv: env("OPENAI_API_KEY=k-one", "OPENAI_API_KEY_2=k-two", "ANTHROPIC_API_KEY=k-ant")})
+	c, err := Load(Source{Path: exampleFile, Getenv: env(exampleKeys()...)})
 	if err != nil {
 		t.Fatalf("Load(%s) = %v", exampleFile, err)
 	}
@@ -103,10 +108,10 @@ func TestManualDescribesEveryKey(t *testing.T) {
 // its own taken out, and whether it has them somewhere.
 func offeredKeys(t *testing.T, text string) map[string]bool {
 	t.Helper()
-	own := strings.NewReplacer("openai-main", "*", "anthropic-main", "*", "flex", "*", "priority", "*", "200000", "*",
+	own := strings.NewReplacer("openai-main", "*", "anthropic-main", "*", "azure-main", "*", "bedrock-main", "*", "flex", "*", "priority", "*", "200000", "*",
 		"[0]", "[]", "[1]", "[]", "[2]", "[]")
 	keys := map[string]bool{}
-	l := newLoader(Source{Getenv: env("OPENAI_API_KEY=k-one", "OPENAI_API_KEY_2=k-two", "ANTHROPIC_API_KEY=k-ant")})
+	l := newLoader(Source{Getenv: env(exampleKeys()...)})
 	l.file = exampleFile
 	l.offered = func(path string, present bool) {
 		path = own.Replace(path)

@@ -53,7 +53,7 @@ func FuzzLoad(f *testing.F) {
 // The start of a Lambda pays for this once per instance. Compare with benchstat.
 func BenchmarkLoadExample(b *testing.B) {
 	b.ReportAllocs()
-	src := Source{Path: exampleFile, Getenv: env("OPENAI_API_KEY=k-one", "OPENAI_API_KEY_2=k-two", "ANTHROPIC_API_KEY=k-ant")}
+	src := Source{Path: exampleFile, Getenv: env(exampleKeys()...)}
 	for b.Loop() {
 		if _, err := Load(src); err != nil {
 			b.Fatal(err)

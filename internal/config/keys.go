@@ -136,7 +136,9 @@ func (l *loader) vendorKeys(p *provider.Provider, vendor provider.Vendor, at pla
 		l.fail(at, "missing; list the keys, or write [] when none is needed")
 		return
 	}
-	if p.Keys = l.environmentKeys(vendor); len(p.Keys) == 0 {
+	if p.Keys = l.environmentKeys(vendor); len(p.Keys) == 0 && vendor.NoKey {
+		p.NoAuth = true
+	} else if len(p.Keys) == 0 {
 		l.warn("provider %s has no api_keys, %s_API_KEY is empty, and so it is left out", p.Identity, vendor.Env)
 	}
 }

@@ -96,8 +96,8 @@ func TestPriceComesFromTheCatalog(t *testing.T) {
 	text := fmt.Sprintf("providers: {o: {type: openai, api_keys: [], models: [%q, {id: mine, upstream_model: %q}, {id: free, upstream_model: %q, pricing: {input_per_mtok: 0}}, unheard-of]}}\n", known.ID, known.Upstream, known.Upstream)
 	got := mustLoad(t, text).Providers[0].Models
 	want := []provider.Model{
-		{ID: known.ID, Upstream: known.Upstream, Pricing: known.Pricing},
-		{ID: "mine", Upstream: known.Upstream, Pricing: known.Pricing},
+		{ID: known.ID, Upstream: known.Upstream, Pricing: known.Pricing, ListPrice: true},
+		{ID: "mine", Upstream: known.Upstream, Pricing: known.Pricing, ListPrice: true},
 		{ID: "free", Upstream: known.Upstream, Pricing: &provider.Pricing{Rates: provider.Rates{Input: nano(0)}}},
 		{ID: "unheard-of", Upstream: "unheard-of"},
 	}

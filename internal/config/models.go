@@ -32,7 +32,8 @@ func (l *loader) models(p *provider.Provider, vendor provider.Vendor, v value) {
 		}
 		seen[m.ID] = true
 		if m.Pricing == nil && vendor.Type != "" {
-			m.Pricing = l.catalogPrice(vendor, m.Upstream)
+			m.Pricing = l.catalogPrice(vendor, m)
+			m.ListPrice = m.Pricing != nil
 		}
 		p.Models = append(p.Models, m)
 	})
@@ -41,13 +42,19 @@ func (l *loader) models(p *provider.Provider, vendor provider.Vendor, v value) {
 	}
 }
 
-func (l *loader) catalogPrice(vendor provider.Vendor, upstream string) *provider.Pricing {
+// catalogPrice finds a model by its name upstream; a deployment by the name clients use too,
+// as its own says nothing.
+func (l *loader) catalogPrice(vendor provider.Vendor, m provider.Model) *provider.Pricing {
+	var byID *provider.Pricing
 	for _, known := range l.catalog(vendor) {
-		if known.Upstream == upstream {
+		switch {
+		case known.Upstream == m.Upstream:
 			return known.Pricing
+		case vendor.Deployments && known.ID == m.ID:
+			byID = known.Pricing
 		}
 	}
-	return nil
+	return byID
 }
 
 // model reads a name or an object.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"switchboard/internal/provider"
@@ -40,24 +41,25 @@ func (l *loader) provider(identity string, v value) {
 	case strings.Contains(identity, "/"):
 		l.fail(v.at, "the provider identity has a / in it, which separates provider and model; write for example openai-main")
 	}
-	p := &provider.Provider{Identity: identity, StickyKeys: true, Billing: provider.PayAsYouGo, StreamOptions: true}
+	p := &provider.Provider{Identity: identity, StickyKeys: true, Billing: provider.PayAsYouGo}
 	var keys, models *value
+	var own preset
 	billing := string(p.Billing)
-	ok := l.secretive(v,
-		field{name: "type", missing: oneOf(vendorTypes()), read: l.enum(&p.Type, vendorTypes()...)},
-		field{name: "base_url", read: l.baseURL(p)},
-		field{name: "surfaces", read: l.surfaces(&p.Surfaces)},
-		field{name: "api_keys", read: func(v value) { keys = &v }},
-		field{name: "session_sticky_keys", read: l.boolean(&p.StickyKeys)},
-		field{name: "billing_model", read: l.enum(&billing,
+	ok := l.secretive(v, slices.Concat([]field{
+		{name: "type", missing: oneOf(vendorTypes()), read: l.enum(&p.Type, vendorTypes()...)},
+		{name: "base_url", read: l.baseURL(p)},
+		{name: "surfaces", read: l.surfaces(&p.Surfaces)},
+		{name: "api_keys", read: func(v value) { keys = &v }},
+		{name: "session_sticky_keys", read: l.boolean(&p.StickyKeys)},
+		{name: "billing_model", read: l.enum(&billing,
 			string(provider.Subscription), string(provider.PayAsYouGo), string(provider.Free))},
-		field{name: "stream_options", read: l.boolean(&p.StreamOptions)},
-		field{name: "models", read: func(v value) { models = &v }},
-	)
+	}, l.presetFields(&own), []field{
+		{name: "models", read: func(v value) { models = &v }},
+	})...)
 	p.Billing = provider.Billing(billing)
 	vendor, known := provider.VendorOf(p.Type)
-	if p.BaseURL == "" {
-		p.BaseURL = vendor.BaseURL
+	if known {
+		l.apply(p, vendor, own, v.at.key)
 	}
 	if p.Surfaces == nil {
 		p.Surfaces = vendor.Surfaces
@@ -70,9 +72,7 @@ func (l *loader) provider(identity string, v value) {
 	if models != nil {
 		l.models(p, vendor, *models)
 	} else if known {
-		if p.Models = l.catalog(vendor); len(p.Models) == 0 {
-			l.fail(v.at.key("models"), "missing; the catalog has no models for type %s, so list them", p.Type)
-		}
+		l.presetModels(p, vendor, v.at.key("models"))
 	}
 	if !ok || !known {
 		return
@@ -120,43 +120,26 @@ func (l *loader) surfaces(into *[]wire.Surface) func(value) {
 
 // environmentProviders are the providers when no file names any.
 func (l *loader) environmentProviders() {
-	var names []string
 	for _, vendor := range provider.Vendors() {
-		if vendor.Env == "" {
-			continue
+		if p := l.environmentPreset(vendor); p != nil {
+			l.cfg.Providers = append(l.cfg.Providers, p)
 		}
-		name := vendor.Env + "_API_KEY"
-		names = append(names, name)
-		p := &provider.Provider{
-			Identity: vendor.Type, Type: vendor.Type, BaseURL: vendor.BaseURL, Surfaces: vendor.Surfaces,
-			StickyKeys: true, Billing: provider.PayAsYouGo, StreamOptions: true,
-		}
-		p.Keys = l.environmentKeys(vendor)
-		if len(p.Keys) == 0 {
-			continue
-		}
-		if base := strings.TrimSpace(l.getenv(vendor.Env + "_BASE_URL")); base != "" {
-			p.BaseURL = l.environmentBaseURL(vendor, base)
-			l.baseAt[p.Identity] = variable(vendor.Env + "_BASE_URL")
-		}
-		p.Models = l.catalog(vendor)
-		l.cfg.Providers = append(l.cfg.Providers, p)
 	}
 	if len(l.cfg.Providers) == 0 && len(l.problems) == 0 {
-		l.fail(place{path: "providers"}, "no provider; set %s, write a %s, or try it with --demo", strings.Join(names, " or "), defaultPath)
+		l.fail(place{path: "providers"}, "no provider; set OPENAI_API_KEY, ANTHROPIC_API_KEY or the key of another type, write a %s, or try it with --demo", defaultPath)
 	}
 }
 
 // environmentBaseURL follows the vendors' own programs: Anthropic's add the version segment
-// to ANTHROPIC_BASE_URL, OpenAI's do not.
+// to ANTHROPIC_BASE_URL, as the clients of local servers do, OpenAI's do not.
 func (l *loader) environmentBaseURL(vendor provider.Vendor, s string) string {
 	base, err := parseBaseURL(s)
 	if err != nil {
 		l.fail(variable(vendor.Env+"_BASE_URL"), "%v", err)
 		return vendor.BaseURL
 	}
-	if vendor.Type == "anthropic" && !strings.HasSuffix(base, "/v1") {
-		base += "/v1"
+	if vendor.Version != "" && !strings.HasSuffix(base, vendor.Version) {
+		base += vendor.Version
 	}
 	return base
 }
