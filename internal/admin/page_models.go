@@ -31,9 +31,6 @@ type modelsPage struct {
 	Editor  *modelForm
 }
 
-// hasModels tells whether there are virtual models to show.
-func (a *Admin) hasModels() bool { return a.Models != nil }
-
 // models is the page Virtual Models. edit names one to edit; it is empty for a new one.
 func (a *Admin) models(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := withMargin(r.Context())

@@ -35,6 +35,7 @@ func (a *Admin) pageEndpoints() map[string]endpoint {
 		homePath:      {http.MethodGet: a.auditLogs},
 		usagePath:     {http.MethodGet: a.usage},
 		providersPath: {http.MethodGet: a.showProviders},
+		sessionsPath:  {http.MethodGet: a.sessions, http.MethodPost: a.clearSession},
 		modelsPath:    {http.MethodGet: a.models, http.MethodPost: a.changeModel},
 		threadPath:    {http.MethodGet: a.thread},
 		logoutPath:    {http.MethodPost: a.logout},
@@ -43,15 +44,16 @@ func (a *Admin) pageEndpoints() map[string]endpoint {
 
 // shell is what every page has.
 type shell struct {
-	Title    string
-	Page     string // its path, for the navigation
-	SignedIn bool   // by cookie: there is a session to log out of
-	CSRF     string
-	Models   bool // there are virtual models to edit
+	Title     string
+	Page      string // its path, for the navigation
+	SignedIn  bool   // by cookie: there is a session to log out of
+	CSRF      string
+	HasModels bool // there are virtual models to edit
+	HasPins   bool // there are pins to look at
 }
 
 func (a *Admin) shell(r *http.Request, title, page string) shell {
-	s := shell{Title: title, Page: page, Models: a.hasModels()}
+	s := shell{Title: title, Page: page, HasModels: a.Models != nil, HasPins: a.Pins != nil && a.Router != nil}
 	if token := a.token(r); token != "" {
 		s.SignedIn, s.CSRF = true, a.Auth.FormToken(token)
 	}

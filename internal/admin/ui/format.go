@@ -18,7 +18,7 @@ func formats() template.FuncMap {
 		"count": Count, "countOf": CountOf, "compact": Compact, "usd": USD, "usdOf": USDOf, "exact": exact,
 		"percent": Percent, "millis": Millis, "millisOf": millisOf, "when": When, "stamp": Stamp, "iso": iso, "clip": Clip,
 		"dict": dict, "isDay": isDay, "tone": tone, "stateTone": stateTone, "tokens": tokens, "cachedShare": cachedShare,
-		"shareOf": shareOf, "hasCount": hasCount,
+		"shareOf": shareOf, "hasCount": hasCount, "sum": func(a, b int64) int64 { return a + b },
 	}
 }
 
