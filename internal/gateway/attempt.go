@@ -69,7 +69,9 @@ func (x *exchange) givenUp(cause error) *wire.Error {
 // call makes one attempt and reports what came of it.
 func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *proxy.Failure) {
 	began := time.Now()
-	answer, failure := x.g.client.Open(ctx, x.request, proxy.Target{Provider: to.Provider, Key: to.Key, Model: to.Model})
+	answer, failure := x.g.client.Open(ctx, x.request, proxy.Target{
+		Provider: to.Provider, Key: to.Key, Model: to.Model, Hint: x.hint(to),
+	})
 	now := time.Now()
 	entry := record.Attempt{
 		Provider: to.Provider.Identity, KeyID: to.Key.ID, Model: to.Model.Upstream,
@@ -89,6 +91,15 @@ func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *
 	x.event.Attempts = append(x.event.Attempts, entry)
 	x.report(ctx, to, outcome, retryAfter, now)
 	return answer, failure
+}
+
+// hint names the session to a provider that is to know it. The store's key is what is
+// hashed: two tenants with one id are two sessions.
+func (x *exchange) hint(to route.Attempt) string {
+	if !to.Provider.SessionHint {
+		return ""
+	}
+	return to.Key.SessionHint(x.identity.Key)
 }
 
 func (x *exchange) report(ctx context.Context, to route.Attempt, class health.Class, retryAfter time.Duration, now time.Time) {

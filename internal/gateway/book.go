@@ -74,10 +74,11 @@ func (x *exchange) account(u provider.Usage) affinity.Usage {
 	x.event.InputTokens, x.event.CachedInputTokens, x.event.CacheWriteTokens = &u.Input, &u.CachedInput, &u.CacheWrite
 	x.event.OutputTokens, x.event.ReasoningTokens = &u.Output, &u.Reasoning
 	delta := affinity.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.CachedInput}
-	if cost, ok := x.served.Model.Pricing.Price(u); ok {
-		total := cost.Input + cost.Output
-		x.event.InputCostNanoUSD, x.event.OutputCostNanoUSD, x.event.CostNanoUSD = &cost.Input, &cost.Output, &total
-		delta.CostNanoUSD = total
+	if bill, ok := x.served.Model.Bill(u); ok {
+		x.event.CostNanoUSD, delta.CostNanoUSD = &bill.Total, bill.Total
+		if bill.Split {
+			x.event.InputCostNanoUSD, x.event.OutputCostNanoUSD = &bill.Parts.Input, &bill.Parts.Output
+		}
 	}
 	return delta
 }

@@ -20,6 +20,7 @@ type Answer struct {
 	Stream bool // server-sent events
 
 	client   *Client
+	vendor   *provider.Vendor
 	upload   upload
 	surface  wire.Surface
 	ctx      context.Context
@@ -214,7 +215,7 @@ func (a *Answer) readHead() *Failure {
 		}
 	}
 	if a.eof && a.plain && a.billed {
-		a.usage, a.responseID = provider.ReadAnswer(a.surface, a.held, true)
+		a.usage, a.responseID = a.vendor.ReadAnswer(a.surface, a.held, true)
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ func (a *Answer) copyUnary(w http.ResponseWriter) Ending {
 		}
 	}
 	if a.plain && a.billed {
-		a.usage, a.responseID = provider.ReadAnswer(a.surface, tail, false)
+		a.usage, a.responseID = a.vendor.ReadAnswer(a.surface, tail, false)
 	}
 	return Ending{Class: health.OK}
 }

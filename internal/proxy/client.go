@@ -45,13 +45,16 @@ type Target struct {
 	Provider *provider.Provider
 	Key      provider.Key
 	Model    provider.Model
+	// Hint names the session to the provider; empty: nothing does. It is opaque here.
+	Hint string
 }
 
 // Client calls providers.
 type Client struct {
 	transport http.RoundTripper
 	timeouts  Timeouts
-	vendors   map[string]provider.Vendor
+	vendors   map[string]*provider.Vendor
+	unknown   *provider.Vendor
 	buffers   *sync.Pool // of *[bufferSize]byte
 }
 
@@ -75,12 +78,12 @@ func NewTransport(connect time.Duration) *http.Transport {
 
 // NewClient returns a client over transport.
 func NewClient(transport http.RoundTripper, timeouts Timeouts) *Client {
-	vendors := map[string]provider.Vendor{}
+	vendors := map[string]*provider.Vendor{}
 	for _, v := range provider.Vendors() {
-		vendors[v.Type] = v
+		vendors[v.Type] = &v
 	}
 	return &Client{
-		transport: transport, timeouts: timeouts, vendors: vendors,
+		transport: transport, timeouts: timeouts, vendors: vendors, unknown: &provider.Vendor{},
 		buffers: &sync.Pool{New: func() any { return new([bufferSize]byte) }},
 	}
 }
@@ -100,14 +103,15 @@ type Failure struct {
 // Exactly one of answer and failure is not nil. The caller must Close the answer.
 func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer, *Failure) {
 	askUsage := r.Surface == wire.Chat && r.Fields.Stream && to.Provider.StreamOptions && !r.Fields.IncludeUsage
+	vendor := c.vendor(to.Provider)
 	ctx, cancel := context.WithCancelCause(ctx)
 	first := c.timeouts.FirstByteUnary
 	if r.Fields.Stream {
 		first = c.timeouts.FirstByte
 	}
 	a := &Answer{
-		client: c, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
-		since: time.Now(), observer: provider.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
+		client: c, vendor: vendor, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
+		since: time.Now(), observer: vendor.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
 	}
 	a.timer = time.AfterFunc(first, a.expire)
 	opened := false
@@ -124,8 +128,16 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 }
 
 func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
-	a.upload.body = wire.Splice(r.Body, r.Edits(to.Model.Upstream, askUsage)...)
+	edits := r.Edits(to.Model.Upstream, askUsage)
+	hint := hintOf(a.vendor, r, to)
+	if hint.Member != "" {
+		edits = withMember(r, edits, hint.Member, to.Hint)
+	}
+	a.upload.body = wire.Splice(r.Body, edits...)
 	request, err := a.client.request(a.ctx, r, to, &a.upload)
+	if err == nil && hint.Header != "" {
+		request.Header[hint.Header] = []string{to.Hint}
+	}
 	if err != nil { // no provider is to blame for what cannot be sent
 		return &Failure{Failure: provider.Failure{Class: health.Request}, Status: http.StatusBadRequest, Cause: err}
 	}
@@ -149,18 +161,22 @@ func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
 
 // request builds the upstream request: allow-listed headers and exactly one credential.
 func (c *Client) request(ctx context.Context, r *wire.Request, to Target, up *upload) (*http.Request, error) {
-	at, err := url.Parse(to.Provider.BaseURL + r.Path)
+	vendor := c.vendor(to.Provider)
+	address, query := vendor.Address(to.Provider, provider.Call{
+		Surface: r.Surface, Path: r.Path, Query: r.Query, Model: to.Model.Upstream,
+	})
+	at, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
 	if hasControl(r.Query) || strings.Contains(r.Query, "\t") {
 		return nil, errQuery
 	}
-	at.RawQuery = r.Query
+	at.RawQuery = query
 	header := make(http.Header, len(r.Header))
 	copyRequestHeaders(header, r.Header)
 	if !to.Provider.NoAuth {
-		c.vendors[to.Provider.Type].Authorize(header, to.Key.Text)
+		vendor.Authorize(header, to.Key.Text)
 	}
 	// An empty value is not sent; it tells the transport that a call which died on a pooled
 	// connection before any byte of an answer may be made once more on a fresh one.
@@ -216,7 +232,11 @@ func (a *Answer) refusal() *Failure {
 		return a.broken(err)
 	}
 	f := &Failure{Status: a.response.StatusCode, Header: a.safeHeader()}
-	f.Failure = provider.Classify(f.Status, a.response.Header, body, time.Now())
+	f.Failure = a.vendor.Classify(f.Status, a.response.Header, body, time.Now())
+	if !a.billed && a.vendor.NoCountTokens && (f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed) {
+		f.Failure = provider.Failure{Class: health.Request} // says nothing of the model
+	}
+	body = a.vendor.Unwrap(body)
 	f.Body = provider.Redact(body, a.keys())
 	f.JSON = a.plain && isJSONObject(body)
 	return f
