@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"switchboard/internal/config"
 )
 
 // commands are the command line.
@@ -36,6 +39,8 @@ type process struct {
 }
 
 func main() {
+	log.SetFlags(0)
+	log.SetOutput(config.Stray(os.Stderr))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args, process{os.Getenv, os.Environ, os.Stdin, os.Stdout, os.Stderr})
 	stop()

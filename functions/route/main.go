@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -29,6 +30,8 @@ import (
 const warmBudget = time.Second
 
 func main() {
+	log.SetFlags(0)
+	log.SetOutput(config.Stray(os.Stderr))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Getenv, os.Stderr)
 	stop()
