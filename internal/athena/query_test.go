@@ -59,7 +59,7 @@ func TestEndedContextStopsTheQuery(t *testing.T) {
 				for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 					begin, stops := time.Now(), tt.fake.count("StopQueryExecution")
 					ctx, cancel := context.WithTimeout(t.Context(), tt.after)
-					if end == context.Canceled {
+					if errors.Is(end, context.Canceled) {
 						cancel()
 						ctx, cancel = context.WithCancel(t.Context())
 						timer := time.AfterFunc(tt.after, cancel)

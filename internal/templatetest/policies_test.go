@@ -73,16 +73,16 @@ func TestLeastPrivilege(t *testing.T) {
 		"firehose:PutRecordBatch": {"${EventsStream.Arn}"},
 	}
 	admin := map[string][]string{
-		"logs:CreateLogStream":  {"${AdminLogs.Arn}"},
-		"logs:PutLogEvents":     {"${AdminLogs.Arn}"},
-		"dynamodb:GetItem":      tables,
-		"dynamodb:Query":        {"${SessionTable.Arn}"},
-		"dynamodb:Scan":         {"${SessionTable.Arn}"},
-		"dynamodb:PutItem":      {"${StateTable.Arn}"},
-		"dynamodb:UpdateItem":   tables,
-		"dynamodb:DeleteItem":   {"${SessionTable.Arn}"},
-		"s3:ListBucket":         {"${EventsBucket.Arn}"},
-		"s3:GetObject":          {"${EventsBucket.Arn}/events/*"},
+		"logs:CreateLogStream": {"${AdminLogs.Arn}"},
+		"logs:PutLogEvents":    {"${AdminLogs.Arn}"},
+		"dynamodb:GetItem":     tables,
+		"dynamodb:Query":       {"${SessionTable.Arn}"},
+		"dynamodb:Scan":        {"${SessionTable.Arn}"},
+		"dynamodb:PutItem":     {"${StateTable.Arn}"},
+		"dynamodb:UpdateItem":  tables,
+		"dynamodb:DeleteItem":  {"${SessionTable.Arn}"},
+		"s3:ListBucket":        {"${EventsBucket.Arn}"},
+		"s3:GetObject":         {"${EventsBucket.Arn}/events/*"},
 	}
 	deliver := map[string][]string{
 		"s3:GetBucketLocation":          {"${EventsBucket.Arn}"},
@@ -96,17 +96,19 @@ func TestLeastPrivilege(t *testing.T) {
 	key := map[string][]string{"kms:Decrypt": {"arn:aws:kms:region:account:key/k"}}
 	group := "arn:aws:athena:region:account:workgroup/${EventsWorkgroup}"
 	athena := map[string][]string{
-		"athena:StartQueryExecution": {group},
-		"athena:GetQueryExecution":   {group},
-		"athena:GetQueryResults":     {group},
-		"athena:StopQueryExecution":  {group},
-		"glue:GetDatabase":           glue(),
-		"glue:GetTable":              glue(),
-		"glue:GetPartitions":         glue(),
-		"s3:GetBucketLocation":       {"${EventsBucket.Arn}"},
-		"s3:PutObject":               {"${EventsBucket.Arn}/athena/*"},
-		"s3:GetObject":               {"${EventsBucket.Arn}/athena/*"},
-		"s3:AbortMultipartUpload":    {"${EventsBucket.Arn}/athena/*"},
+		"athena:StartQueryExecution":  {group},
+		"athena:GetQueryExecution":    {group},
+		"athena:GetQueryResults":      {group},
+		"athena:StopQueryExecution":   {group},
+		"glue:GetDatabase":            glue(),
+		"glue:GetTable":               glue(),
+		"glue:GetPartitions":          glue(),
+		"s3:GetBucketLocation":        {"${EventsBucket.Arn}"},
+		"s3:PutObject":                {"${EventsBucket.Arn}/athena/*"},
+		"s3:GetObject":                {"${EventsBucket.Arn}/athena/*"},
+		"s3:AbortMultipartUpload":     {"${EventsBucket.Arn}/athena/*"},
+		"s3:ListMultipartUploadParts": {"${EventsBucket.Arn}/athena/*"},
+		"s3:ListBucket":               {"${EventsBucket.Arn}"},
 	}
 	for _, test := range []struct {
 		given []string
