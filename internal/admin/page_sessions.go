@@ -95,10 +95,18 @@ func (a *Admin) sessionsPage(ctx context.Context, r *http.Request) (*pinsPage, i
 }
 
 func rowOfPin(pin affinity.View, now time.Time) pinRow {
-	row := pinRow{View: pin, ExpiresIn: pin.ExpiresAt.Sub(now).Round(time.Minute).String()}
+	row := pinRow{View: pin, ExpiresIn: inMinutes(pin.ExpiresAt.Sub(now))}
 	row.LogURL = sessionLink(homePath, pin.SessionID, pin.UserPath)
 	row.UsageURL = sessionLink(usagePath, pin.SessionID, pin.UserPath)
 	return row
+}
+
+func inMinutes(d time.Duration) string {
+	minutes := max(0, int64(d.Round(time.Minute)/time.Minute))
+	if minutes < 60 {
+		return strconv.FormatInt(minutes, 10) + " min"
+	}
+	return strconv.FormatInt(minutes/60, 10) + " h " + strconv.FormatInt(minutes%60, 10) + " min"
 }
 
 // pinFault is what an error of the pins means for who looks at the page.

@@ -28,7 +28,7 @@ func pinned(t *testing.T, ids ...string) (*browser, *mem.Store) {
 func TestSessionsPage(t *testing.T) {
 	b, _ := pinned(t, "s1", "s2", "a+b/<c>")
 	text := page(t, b.a, "/admin/ui/sessions", 200)
-	has(t, text, `id="nav-sessions"`, `data-session="s1" data-user-path="/team" data-model="smart"`, "A / key 1", "1h0m0s", `data-session="a&#43;b/&lt;c&gt;"`)
+	has(t, text, `id="nav-sessions"`, `data-session="s1" data-user-path="/team" data-model="smart"`, "A / key 1", "1 h 0 min", `data-session="a&#43;b/&lt;c&gt;"`)
 	text = page(t, b.a, "/admin/ui/sessions?limit=1", 200)
 	has(t, text, `rel="next" href="/admin/ui/sessions?cursor=`)
 	if n := strings.Count(text, "data-session="); n != 1 {
