@@ -8,9 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
+	"time"
 
 	"switchboard/internal/admin"
+	"switchboard/internal/affinity"
+	"switchboard/internal/athena"
+	"switchboard/internal/audit"
 	"switchboard/internal/auth"
 	"switchboard/internal/awsclient"
 	"switchboard/internal/carrier"
@@ -18,6 +23,8 @@ import (
 	"switchboard/internal/dynamo"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
+	"switchboard/internal/s3log"
+	"switchboard/internal/session"
 	"switchboard/internal/virtual"
 )
 
@@ -76,8 +83,45 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 		return nil, nil, err
 	}
 	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models // to explain: nothing is served here
+	reader, err := openReader(ctx, env, cfg.AWS, store, logger)
+	if err != nil {
+		return nil, nil, err
+	}
 	return admin.New(admin.Options{
-		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger,
+		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger, Reader: reader,
 		Pins: store, Router: gateway.New(o), IdleTTL: cfg.IdleTTL, Models: models,
 	}), cfg, nil
+}
+
+// openReader opens the engine that answers questions about events.
+func openReader(ctx context.Context, env *awsclient.Env, from config.AWS, pins *dynamo.Store, logger *slog.Logger) (audit.Reader, error) {
+	if from.AuditEngine == config.AuditAthena {
+		return athena.New(athena.NewClient(env.Config("athena")), athena.Options{
+			Database: from.AthenaDatabase, Workgroup: from.AthenaWorkgroup, Window: inUse(pins), Logger: logger,
+		})
+	}
+	return s3log.Open(ctx, s3log.Options{
+		Bucket: s3log.NewS3(s3log.NewClient(env.Config("s3")), from.EventsBucket), Source: from.EventsBucket,
+		Dir: filepath.Join(os.TempDir(), "switchboard-events"), Window: inUse(pins), Logger: logger,
+	})
+}
+
+// inUse finds when a session was in use from its pins, so that only those hours are read. A
+// session that came back after its pins had expired is known since then.
+func inUse(pins *dynamo.Store) func(ctx context.Context, userPath, sessionID string) (from, to time.Time, ok bool) {
+	return func(ctx context.Context, userPath, sessionID string) (from, to time.Time, ok bool) {
+		page, err := pins.Pins(ctx, affinity.PinQuery{SessionKey: session.Scope(userPath, sessionID), Limit: audit.MaxLimit}, time.Now())
+		if err != nil || page.Next != "" {
+			return from, to, false
+		}
+		for i, pin := range page.Pins {
+			if i == 0 || pin.AssignedAt.Before(from) {
+				from = pin.AssignedAt
+			}
+			if pin.LastUsedAt.After(to) {
+				to = pin.LastUsedAt
+			}
+		}
+		return from, to, len(page.Pins) > 0
+	}
 }
