@@ -87,7 +87,7 @@ func (s *Scanner) hold(part []byte) {
 	if len(part) == 0 {
 		return
 	}
-	if s.size <= MaxEvent {
+	if s.size <= s.limit() {
 		s.held = append(s.held, part...)
 		return
 	}

@@ -30,6 +30,9 @@ type Event struct {
 // CR at the end of a chunk is held until the next byte, or Close, tells whether an LF
 // belongs to it.
 type Scanner struct {
+	// Limit replaces MaxEvent where it is not 0. It is set before the first chunk.
+	Limit int
+
 	chunk []byte
 	pos   int     // of chunk, up to where lines have been found
 	start int     // of chunk, where the current event's bytes begin
@@ -113,12 +116,19 @@ func (s *Scanner) advance(to int) {
 	s.pos = to
 }
 
+func (s *Scanner) limit() int {
+	if s.Limit > 0 {
+		return s.Limit
+	}
+	return MaxEvent
+}
+
 // event returns the event that ends at pos and begins the next one.
 func (s *Scanner) event() Event {
 	last := s.chunk[s.start:s.pos]
 	var e Event
 	switch {
-	case s.size > MaxEvent:
+	case s.size > s.limit():
 		e = s.large(last)
 	case len(s.held) > 0:
 		s.held = append(s.held, last...)

@@ -53,6 +53,9 @@ func WriteError(w http.ResponseWriter, surface Surface, e *Error) {
 	w.Write(body) //nolint:errcheck // a client that is gone cannot be told
 }
 
+// ErrorBody is e as the body of an error answer in the surface's shape.
+func ErrorBody(surface Surface, e *Error) []byte { return errorJSON(surface, e, "") }
+
 // StreamError is e as one in-band event of the surface's stream, for an answer whose
 // status has already been sent. No end marker follows: the answer is not complete.
 func StreamError(surface Surface, e *Error) []byte {
