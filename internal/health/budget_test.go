@@ -1,7 +1,9 @@
 package health_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +58,23 @@ func TestSDB04SlowCellKeepsNobodyElse(t *testing.T) {
 			t.Errorf("the others see %q, want no_credit", got)
 		}
 	})
+}
+
+// S-DB-04a: a document that cannot be read is logged whole, once, though it is read every second.
+func TestSDB04MalformedDocumentIsLoggedOnce(t *testing.T) {
+	cell, now := &mem.Cell{}, start()
+	var log bytes.Buffer
+	board := health.NewShared(health.Defaults(), cell, prints(), slog.New(slog.NewJSONHandler(&log, nil)))
+	for version, text := range []string{`{"first`, `{"second`} {
+		if err := cell.Swap(t.Context(), []byte(text), int64(version), now); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			now = now.Add(time.Second)
+			board.Refresh(t.Context(), now)
+		}
+		if got := bytes.Count(log.Bytes(), []byte("\n")); got != version+1 {
+			t.Errorf("after %s: %d lines, want %d:\n%s", text, got, version+1, log.String())
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,6 +43,8 @@ type Shared struct {
 	base    *state     // as last read or written
 	version int64      // of base
 	based   time.Time  // when base became what it is
+	// malformed is the last document that could not be read.
+	malformed []byte
 
 	updating chan struct{} // full while the cell is updated: one at a time
 	name     string        // of this instance among all
@@ -115,8 +118,7 @@ func (s *Shared) load(ctx context.Context, now time.Time, accept func(version in
 	}
 	read, err := decode(data, s.keys)
 	if err != nil {
-		// The next update overwrites it.
-		s.logger.ErrorContext(ctx, "malformed shared health", slog.String("document", string(data)), slog.Any("cause", err))
+		s.logMalformed(ctx, data, err)
 		read = &state{}
 	}
 	s.mu.Lock()
@@ -125,6 +127,18 @@ func (s *Shared) load(ctx context.Context, now time.Time, accept func(version in
 		s.rebase(read, version, now)
 	}
 	return nil
+}
+
+// logMalformed writes a document to the log once: it is read every second until an update
+// overwrites it.
+func (s *Shared) logMalformed(ctx context.Context, data []byte, cause error) {
+	s.mu.Lock()
+	logged := bytes.Equal(data, s.malformed)
+	s.malformed = data
+	s.mu.Unlock()
+	if !logged {
+		s.logger.ErrorContext(ctx, "malformed shared health", slog.String("document", string(data)), slog.Any("cause", cause))
+	}
 }
 
 // rebase makes read what is known to be shared. What is not shared yet stays visible here.
