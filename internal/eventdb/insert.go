@@ -1,7 +1,6 @@
 package eventdb
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -49,7 +48,6 @@ type threadName struct{ userPath, sessionID, sessionKey string }
 // thread is what a transaction adds to one.
 type thread struct {
 	id       int64
-	stored   int64 // requests of before
 	requests int64
 	firstAt  int64
 	newest   string
@@ -138,11 +136,7 @@ func (in *Inserter) insert(e *record.Event) (bool, error) {
 			return false, err
 		}
 	}
-	number := t.stored + t.requests
-	if number >= 1<<threadBits {
-		return false, errors.New("the session has too many events")
-	}
-	added, err := in.row(e, t.id<<threadBits+number, t.kindID)
+	added, err := in.row(e, t.id, t.kindID)
 	if !added || err != nil {
 		return false, err
 	}
@@ -273,7 +267,7 @@ func (in *Inserter) thread(e *record.Event, path int64, newest string) (*thread,
 		in.findThread.BindText(1, e.SessionID)
 		in.findThread.BindInt64(2, path)
 		in.findThread.BindText(3, e.SessionKey)
-		found, err := first(in.findThread, &t.id, &t.stored)
+		found, err := first(in.findThread, &t.id)
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func (p *plan) cells(v *audit.Values) string {
 	}
 	if p.f.SessionID != "" {
 		query := p.sessionQuery(v)
-		where, edge = append(where, "c.thread "+query), append(edge, eventThread+" "+query)
+		where, edge = append(where, "c.thread "+query), append(edge, "e.thread "+query)
 	}
 	if p.byKind || p.byPath {
 		kinds := " IN (SELECT k.id FROM event_kind k WHERE " + p.kindWhere(v) + ")"
@@ -103,7 +103,7 @@ func (p *plan) cells(v *audit.Values) string {
 	query := "SELECT c.thread, c.thread > 0 AS session, " + name("model_name") + ", " + name("provider_identity") +
 		", date(c.day * 86400, 'unixepoch') AS day, c.newest, " + prefixed("c", audit.UsageColumns()) + " FROM event_cell c" + all(where)
 	if len(s.edges) > 0 {
-		query += " UNION ALL SELECT " + eventThread + ", e.id > 0, k.model_name, k.provider_identity, " + eventDay + ", " + eventKey + ", " +
+		query += " UNION ALL SELECT e.thread, e.thread > 0, k.model_name, k.provider_identity, " + eventDay + ", " + eventKey + ", " +
 			eventUsage + " FROM event e CROSS JOIN event_kind k ON k.id = e.kind" + all(edge)
 	}
 	return query
@@ -144,8 +144,8 @@ func (p *plan) matchingEvents(v *audit.Values) string {
 	}
 	switch {
 	case p.f.SessionID != "":
-		from = "event_thread t CROSS JOIN event e NOT INDEXED"
-		where = append(where, "t.id "+p.sessionQuery(v), eventsOf("t.id"))
+		from = "event_thread t CROSS JOIN event e INDEXED BY event_of_thread"
+		where = append(where, "t.id "+p.sessionQuery(v), "e.thread = t.id")
 	case p.walk || kinds == "":
 		from = "event e INDEXED BY event_time"
 		if p.walk {
@@ -153,13 +153,13 @@ func (p *plan) matchingEvents(v *audit.Values) string {
 		}
 	case p.byKind:
 		// A cell says that its thread has such events on its day.
-		from = "event_cell c INDEXED BY event_cell_kind CROSS JOIN event e NOT INDEXED"
+		from = "event_cell c INDEXED BY event_cell_kind CROSS JOIN event e INDEXED BY event_of_thread"
 		where = append(append(where, p.span().touched(v, "c.day")...), "c.kind IN (SELECT k.id FROM event_kind k WHERE "+p.kindWhere(v)+")",
-			eventsOf("c.thread"), "e.kind = c.kind", "e.created_at >= c.day * 86400000", "e.created_at < (c.day + 1) * 86400000")
+			"e.thread = c.thread", "e.kind = c.kind", "e.created_at >= c.day * 86400000", "e.created_at < (c.day + 1) * 86400000")
 		kinds = ""
 	default:
-		from = "event_thread t CROSS JOIN event e NOT INDEXED"
-		where = append(where, "t.path IN ("+p.pathQuery(v)+")", eventsOf("t.id"))
+		from = "event_thread t CROSS JOIN event e INDEXED BY event_of_thread"
+		where = append(where, "t.path IN ("+p.pathQuery(v)+")", "e.thread = t.id")
 		kinds = ""
 	}
 	if kinds != "" {
@@ -168,14 +168,7 @@ func (p *plan) matchingEvents(v *audit.Values) string {
 	return "SELECT " + strings.Join(eventColumns(), ", ") + " FROM (SELECT e.id FROM " + from + all(where) +
 		" ORDER BY e.created_at DESC, e.event_id DESC LIMIT " + v.Int(newest) + `) n
 	CROSS JOIN event e CROSS JOIN event_kind k CROSS JOIN event_thread t CROSS JOIN event_path x
-	WHERE e.id = n.id AND k.id = e.kind AND t.id = ` + eventThread + ` AND x.id = t.path`
-}
-
-// eventThread is the thread of an event e, eventsOf are the events e of a thread.
-const eventThread = "e.id >> " + threadBitsText
-
-func eventsOf(thread string) string {
-	return "e.id >= " + thread + " << " + threadBitsText + " AND e.id < " + thread + " + 1 << " + threadBitsText
+	WHERE e.id = n.id AND k.id = e.kind AND t.id = e.thread AND x.id = t.path`
 }
 
 // sessionQuery chooses the threads of the filter's session, as a predicate's right side.

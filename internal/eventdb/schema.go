@@ -66,12 +66,11 @@ CREATE INDEX event_thread_singles ON event_thread (newest) WHERE id < 0;
 CREATE INDEX event_thread_path_sessions ON event_thread (path, newest) WHERE id > 0;
 CREATE INDEX event_thread_path_singles ON event_thread (path, newest) WHERE id < 0;
 
--- A thread's events lie together: the id is the thread's, shifted by threadBits, and the
--- number of the event in its thread.
 CREATE TABLE event (
 	id                   INTEGER PRIMARY KEY,
 	event_id             TEXT NOT NULL,
 	created_at           INTEGER NOT NULL,          -- epoch milliseconds
+	thread               INTEGER NOT NULL,
 	kind                 INTEGER NOT NULL,
 	latency_ms           INTEGER NOT NULL,
 	ttft_ms              INTEGER,                   -- NULL is unknown, here and below
@@ -91,6 +90,7 @@ CREATE TABLE event (
 );
 -- The order of a log, and what makes an event one: its id says when it was made.
 CREATE UNIQUE INDEX event_time ON event (created_at, event_id);
+CREATE INDEX event_of_thread ON event (thread);
 
 -- Sums of a thread's events of one UTC day (days since 1970) and kind.
 CREATE TABLE event_cell (
@@ -125,16 +125,10 @@ CREATE VIEW routing_events AS SELECT
 	k.usage_quality, e.input_cost_nano_usd, e.output_cost_nano_usd, e.cost_nano_usd, k.response_status,
 	k.outcome, e.ttft_ms, e.latency_ms, k.affinity
 FROM event e CROSS JOIN event_kind k ON k.id = e.kind
-	CROSS JOIN event_thread t ON t.id = e.id >> ` + threadBitsText + `
+	CROSS JOIN event_thread t ON t.id = e.thread
 	CROSS JOIN event_path p ON p.id = t.path;
 `
 }
-
-// threadBits is the room for a thread's events in their ids.
-const (
-	threadBits     = 24
-	threadBitsText = "24"
-)
 
 // sumColumns are audit.UsageColumns.
 const sumColumns = `

@@ -39,7 +39,7 @@ func (s *insertStatements) prepare(c *sqlite.Conn) error {
 		stmt **sqlite.Stmt
 		sql  string
 	}{
-		{&s.insertEvent, `INSERT INTO event (event_id, request_id, created_at, id, kind, latency_ms,
+		{&s.insertEvent, `INSERT INTO event (event_id, request_id, created_at, thread, kind, latency_ms,
 			switch_count, switch_cost_nano_usd, input_tokens, cached_input_tokens, cache_write_tokens,
 			output_tokens, reasoning_tokens, input_cost_nano_usd, output_cost_nano_usd, cost_nano_usd,
 			ttft_ms, attempts, degraded_providers)
@@ -54,7 +54,7 @@ func (s *insertStatements) prepare(c *sqlite.Conn) error {
 			VALUES (max(0, ifnull((SELECT max(id) FROM event_thread), 0)) + 1, ?1, ?2, ?3, 0, ?4, ?5)`},
 		{&s.makeSingle, `INSERT INTO event_thread (id, path, session_id, session_key, requests, first_at, newest)
 			VALUES (min(0, ifnull((SELECT min(id) FROM event_thread), 0)) - 1, ?1, ?2, ?3, 0, ?4, ?5)`},
-		{&s.findThread, `SELECT id, requests FROM event_thread WHERE session_id = ?1 AND path = ?2 AND session_key = ?3`},
+		{&s.findThread, `SELECT id FROM event_thread WHERE session_id = ?1 AND path = ?2 AND session_key = ?3`},
 		{&s.addThread, `UPDATE event_thread SET requests = requests + ?2, first_at = min(first_at, ?3), newest = max(newest, ?4) WHERE id = ?1`},
 		{&s.addCell, `INSERT INTO event_cell (thread, day, kind, newest, ` + list + `) VALUES (` + params(4+len(sums)) + `)
 			ON CONFLICT DO UPDATE SET newest = max(newest, excluded.newest), ` + add},
@@ -82,12 +82,12 @@ func params(n int) string {
 }
 
 // row stores the event itself and tells whether it was not there.
-func (in *Inserter) row(e *record.Event, id, kind int64) (bool, error) {
+func (in *Inserter) row(e *record.Event, thread, kind int64) (bool, error) {
 	stmt := in.insertEvent
 	stmt.BindText(1, e.EventID)
 	stmt.BindText(2, e.RequestID)
 	stmt.BindInt64(3, e.CreatedAt)
-	stmt.BindInt64(4, id)
+	stmt.BindInt64(4, thread)
 	stmt.BindInt64(5, kind)
 	stmt.BindInt64(6, e.LatencyMillis)
 	for i, n := range [...]*int64{
