@@ -12,8 +12,12 @@ import (
 func describe(f audit.Filter, p *audit.Page) string {
 	var parts []string
 	for _, text := range [...]struct{ name, value string }{
-		{"session_id", f.SessionID}, {"user_path", f.UserPath}, {"model", f.Model}, {"provider", f.Provider},
-		{"outcome", f.Outcome}, {"reason", f.Reason},
+		{"session_id", f.SessionID},
+		{"user_path", f.UserPath},
+		{"model", f.Model},
+		{"provider", f.Provider},
+		{"outcome", f.Outcome},
+		{"reason", f.Reason},
 	} {
 		if text.value != "" {
 			parts = append(parts, fmt.Sprintf("%s=%q", text.name, text.value))
