@@ -54,8 +54,8 @@ template-lint: $(AWS_DONE) ## sam validate and cfn-lint
 test-deploy: $(AWS_DONE) ## sam build, deploy, update and delete on MiniStack, and calls of the deployed URLs
 	AWS_VENV=$(AWS_VENV) $(GO) test -count=1 -tags deploy ./e2e/deploy
 
-test-emulator: $(AWS_DONE) ## the DynamoDB, Firehose and Athena suites on MiniStack, an emulator that is not ours
-	AWS_VENV=$(AWS_VENV) scripts/with-ministack.sh $(GO) test -count=1 -timeout 30m -tags emulator ./internal/dynamo ./internal/firehose ./internal/athena
+test-emulator: $(AWS_DONE) ## the DynamoDB, Firehose, S3 and Athena suites on MiniStack, an emulator that is not ours
+	AWS_VENV=$(AWS_VENV) scripts/with-ministack.sh $(GO) test -count=1 -timeout 30m -tags emulator ./internal/dynamo ./internal/firehose ./internal/s3log ./internal/athena
 
 $(AWS_DONE): e2e/deploy/requirements.txt
 	python3 -m venv $(AWS_VENV)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # with-ministack.sh COMMAND...: runs the command beside an emulator of AWS of its own, from
 # AWS_VENV, on a free port of the loopback, and ends it. The command finds it by
-# DYNAMODB_ENDPOINT, FIREHOSE_ENDPOINT, ATHENA_ENDPOINT and AWS_ENDPOINT_URL, with credentials that are worth
+# DYNAMODB_ENDPOINT, FIREHOSE_ENDPOINT, S3_ENDPOINT, ATHENA_ENDPOINT and AWS_ENDPOINT_URL, with credentials worth
 # nothing elsewhere.
 set -euo pipefail
 : "${AWS_VENV:?is not set: a venv with e2e/deploy/requirements.txt}"
@@ -26,7 +26,7 @@ pid=$!
 set +m
 
 export AWS_ENDPOINT_URL="http://127.0.0.1:$port" AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
-export DYNAMODB_ENDPOINT="$AWS_ENDPOINT_URL" FIREHOSE_ENDPOINT="$AWS_ENDPOINT_URL" ATHENA_ENDPOINT="$AWS_ENDPOINT_URL"
+export DYNAMODB_ENDPOINT="$AWS_ENDPOINT_URL" FIREHOSE_ENDPOINT="$AWS_ENDPOINT_URL" S3_ENDPOINT="$AWS_ENDPOINT_URL" ATHENA_ENDPOINT="$AWS_ENDPOINT_URL"
 for _ in $(seq 300); do
   kill -0 "$pid" 2>/dev/null || { cat "$dir/log" >&2; echo "MiniStack ended" >&2; exit 1; }
   if "$AWS_VENV/bin/python" -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=2)' "$AWS_ENDPOINT_URL/_ministack/health" 2>/dev/null; then

@@ -58,12 +58,12 @@ func (c *cursor) more(end byte, first bool) bool {
 	return c.bad == event
 }
 
-// quoted takes a string and returns the place between its quotes. One with an escape is
+// quoted takes a string and returns where it is between its quotes. One with an escape is
 // not for us.
-func (c *cursor) quoted() place {
+func (c *cursor) quoted() (from, to int) {
 	c.need('"')
 	if c.bad != event {
-		return place{}
+		return 0, 0
 	}
 	start, ascii := c.pos, true
 	for i := start; i < len(c.text); i++ {
@@ -73,16 +73,16 @@ func (c *cursor) quoted() place {
 			if !ascii && !utf8.Valid(c.text[start:i]) {
 				c.fail(other)
 			}
-			return place{start: start, end: i}
+			return start, i
 		case b == '\\' || b < ' ':
 			c.fail(other)
-			return place{}
+			return 0, 0
 		case b >= utf8.RuneSelf:
 			ascii = false
 		}
 	}
 	c.fail(short)
-	return place{}
+	return 0, 0
 }
 
 // int takes a whole number of at most 18 digits.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	commitEvents  = 32_000
+	commitEvents  = 64_000
 	commitObjects = 256
 	maxFailures   = 8 // objects in a row that cannot be read, until a load gives up
 	pendingPage   = 1000
@@ -143,6 +143,7 @@ func (l *loading) batches(all *records, emit func(*batch) bool) error {
 	for {
 		more, err := all.next(b)
 		if len(b.events) > 0 && (!more || b.full()) {
+			b.seal()
 			if !emit(b) {
 				return context.Canceled
 			}

@@ -25,15 +25,21 @@ const (
 	maxTime = 253_402_300_800_000
 )
 
-// batch holds events and the memory of what they point to. Its events are valid until
-// reset.
+// batch holds events and the memory of what they point to. Their texts are there when it
+// is sealed; all is valid until reset.
 type batch struct {
 	events   []record.Event
 	ints     []int64
 	attempts []record.Attempt
 	names    []string
-	bytes    int
-	at       []place // of the record that is being parsed
+	text     []byte // of all events: one allocation for all their strings
+	places   []place
+}
+
+// place is a text between two offsets, and whose it is.
+type place struct {
+	to         *string
+	start, end int
 }
 
 func newBatch() *batch {
@@ -44,26 +50,31 @@ func newBatch() *batch {
 	}
 }
 
-func (b *batch) full() bool { return len(b.events) == batchEvents || b.bytes >= batchBytes }
+func (b *batch) full() bool { return len(b.events) == batchEvents || len(b.text) >= batchBytes }
+
+// seal gives the events their texts. Nothing may be added after it.
+func (b *batch) seal() {
+	text := string(b.text)
+	for _, p := range b.places {
+		*p.to = text[p.start:p.end]
+	}
+	clear(b.places)
+	b.text, b.places = b.text[:0], b.places[:0]
+}
 
 func (b *batch) reset() {
 	clear(b.events) // lets the texts go
 	clear(b.attempts)
 	clear(b.names)
-	clear(b.at[:cap(b.at)])
-	b.events, b.ints, b.attempts, b.names, b.bytes = b.events[:0], b.ints[:0], b.attempts[:0], b.names[:0], 0
+	clear(b.places)
+	b.events, b.ints, b.attempts, b.names = b.events[:0], b.ints[:0], b.attempts[:0], b.names[:0]
+	b.text, b.places = b.text[:0], b.places[:0]
 }
 
+// add takes an event that has its texts.
 func (b *batch) add(e *record.Event) {
 	b.events = append(b.events, *e)
-	b.bytes += 512
-}
-
-// place is a text of the record, between two offsets, and whose it is. All texts are made
-// of one copy of the record, when it is known to be whole.
-type place struct {
-	to         *string
-	start, end int
+	b.text = append(b.text, e.SessionID...) // counts: it may be large
 }
 
 // parse adds the event at the start of text, n bytes long. It knows only what our recorders
@@ -74,15 +85,14 @@ func (b *batch) parse(text []byte) (n int, got verdict) {
 	c := cursor{text: text}
 	b.events = append(b.events, record.Event{})
 	e := &b.events[len(b.events)-1]
-	ints, attempts, names := len(b.ints), len(b.attempts), len(b.names)
-	b.at = b.at[:0]
+	ints, attempts, names, used, places := len(b.ints), len(b.attempts), len(b.names), len(b.text), len(b.places)
 	c.need('{')
 	seen := uint64(0)
 	for c.more('}', seen == 0) {
-		key := c.quoted()
+		start, end := c.quoted()
 		c.need(':')
 		c.space()
-		field := b.field(&c, e, c.text[key.start:key.end])
+		field := b.field(&c, e, c.text[start:end])
 		if field == 0 || seen&field != 0 { // encoding/json merges the values of a key that is there twice
 			c.fail(other)
 		}
@@ -94,12 +104,8 @@ func (b *batch) parse(text []byte) (n int, got verdict) {
 	if c.bad != event {
 		b.events = b.events[:len(b.events)-1]
 		b.ints, b.attempts, b.names = b.ints[:ints], b.attempts[:attempts], b.names[:names]
+		b.text, b.places = b.text[:used], b.places[:places]
 		return 0, c.bad
-	}
-	b.bytes += c.pos
-	whole := string(text[:c.pos])
-	for _, at := range b.at {
-		*at.to = whole[at.start:at.end]
 	}
 	return c.pos, event
 }
@@ -121,7 +127,7 @@ const fieldEventID = 1
 func (b *batch) field(c *cursor, e *record.Event, key []byte) uint64 {
 	switch string(key) {
 	case "event_id":
-		if at := b.text(c, &e.EventID); at.start == at.end {
+		if b.string(c, &e.EventID) == 0 {
 			c.fail(other)
 		}
 		return fieldEventID
@@ -129,49 +135,49 @@ func (b *batch) field(c *cursor, e *record.Event, key []byte) uint64 {
 		e.CreatedAt = c.int()
 		return 1 << 1
 	case "request_id":
-		b.text(c, &e.RequestID)
+		b.string(c, &e.RequestID)
 		return 1 << 2
 	case "session_id":
-		b.text(c, &e.SessionID)
+		b.string(c, &e.SessionID)
 		return 1 << 3
 	case "session_key":
-		b.text(c, &e.SessionKey)
+		b.string(c, &e.SessionKey)
 		return 1 << 4
 	case "session_source":
-		b.text(c, &e.SessionSource)
+		b.string(c, &e.SessionSource)
 		return 1 << 5
 	case "user_path":
-		b.text(c, &e.UserPath)
+		b.string(c, &e.UserPath)
 		return 1 << 6
 	case "api_surface":
-		b.text(c, &e.APISurface)
+		b.string(c, &e.APISurface)
 		return 1 << 7
 	case "requested_model":
-		b.text(c, &e.RequestedModel)
+		b.string(c, &e.RequestedModel)
 		return 1 << 8
 	case "model_name":
-		b.text(c, &e.ModelName)
+		b.string(c, &e.ModelName)
 		return 1 << 9
 	case "provider_identity":
-		b.text(c, &e.Provider)
+		b.string(c, &e.Provider)
 		return 1 << 10
 	case "key_id":
-		b.text(c, &e.KeyID)
+		b.string(c, &e.KeyID)
 		return 1 << 11
 	case "billing_model":
-		b.text(c, &e.BillingModel)
+		b.string(c, &e.BillingModel)
 		return 1 << 12
 	case "decision_reason":
-		b.text(c, &e.DecisionReason)
+		b.string(c, &e.DecisionReason)
 		return 1 << 13
 	case "usage_quality":
-		b.text(c, &e.UsageQuality)
+		b.string(c, &e.UsageQuality)
 		return 1 << 14
 	case "outcome":
-		b.text(c, &e.Outcome)
+		b.string(c, &e.Outcome)
 		return 1 << 15
 	case "affinity":
-		b.text(c, &e.Affinity)
+		b.string(c, &e.Affinity)
 		return 1 << 16
 	case "switched":
 		e.Switched = c.bool()
@@ -235,11 +241,16 @@ func (b *batch) knownField(c *cursor, e *record.Event, key []byte) uint64 {
 	return 0
 }
 
-func (b *batch) text(c *cursor, to *string) place {
-	at := c.quoted()
-	at.to = to
-	b.at = append(b.at, at)
-	return at
+// string reads a text and returns its length.
+func (b *batch) string(c *cursor, to *string) int {
+	start, end := c.quoted()
+	if start == end {
+		return 0
+	}
+	from := len(b.text)
+	b.text = append(b.text, c.text[start:end]...)
+	b.places = append(b.places, place{to, from, len(b.text)})
+	return end - start
 }
 
 func (b *batch) known(c *cursor) *int64 {
@@ -256,7 +267,7 @@ func (b *batch) nameList(c *cursor, e *record.Event) {
 			return
 		}
 		b.names = append(b.names, "")
-		b.text(c, &b.names[len(b.names)-1])
+		b.string(c, &b.names[len(b.names)-1])
 	}
 	e.DegradedProviders = b.names[first:len(b.names):len(b.names)]
 }
@@ -278,25 +289,25 @@ func (b *batch) attemptList(c *cursor, e *record.Event) {
 func (b *batch) attempt(c *cursor, a *record.Attempt) {
 	c.need('{')
 	for seen := uint64(0); c.more('}', seen == 0); {
-		key := c.quoted()
+		start, end := c.quoted()
 		c.need(':')
 		c.space()
 		field := uint64(0)
-		switch string(c.text[key.start:key.end]) {
+		switch string(c.text[start:end]) {
 		case "provider":
-			b.text(c, &a.Provider)
+			b.string(c, &a.Provider)
 			field = 1 << 0
 		case "key_id":
-			b.text(c, &a.KeyID)
+			b.string(c, &a.KeyID)
 			field = 1 << 1
 		case "model":
-			b.text(c, &a.Model)
+			b.string(c, &a.Model)
 			field = 1 << 2
 		case "status":
 			a.Status = int(c.int())
 			field = 1 << 3
 		case "error":
-			b.text(c, &a.Error)
+			b.string(c, &a.Error)
 			field = 1 << 4
 		case "latency_ms":
 			a.LatencyMillis = c.int()

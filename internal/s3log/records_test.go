@@ -35,6 +35,7 @@ func readAll(t testing.TB, r io.Reader) (events []record.Event, unreadable int64
 		if !more {
 			return events, s.unreadable, err
 		}
+		b.seal()
 		events = append(events, b.events...)
 	}
 }
@@ -222,6 +223,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+		b.seal()
 		var want record.Event
 		if err := json.Unmarshal(text[:n], &want); err != nil {
 			t.Fatalf("parse took %q: %v", text[:n], err)
