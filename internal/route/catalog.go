@@ -18,6 +18,7 @@ type Catalog struct {
 	*base
 	virtual  map[string]*name // a virtual model hides a plain name
 	limited  bool             // some virtual model is not for everybody
+	watched  watched          // whose signals somebody needs
 	userPath string           // whose it is
 }
 
@@ -88,6 +89,7 @@ func (c *Catalog) With(virtuals []Virtual) (*Catalog, error) {
 	for _, n := range linked {
 		made.limited = made.limited || len(n.users) > 0
 	}
+	made.watched = watch(linked)
 	return made, nil
 }
 

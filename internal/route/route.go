@@ -7,6 +7,7 @@ import (
 	"switchboard/internal/affinity"
 	"switchboard/internal/health"
 	"switchboard/internal/provider"
+	"switchboard/internal/signal"
 	"switchboard/internal/wire"
 )
 
@@ -26,9 +27,12 @@ const (
 // Virtual is a model name of ours.
 type Virtual struct {
 	Source   string // the name clients use
-	Strategy string // round_robin (also when empty), cost, failover
-	Affinity bool   // session_affinity; default true
-	Targets  []VirtualTarget
+	Strategy string // round_robin (also when empty), cost, failover, adaptive
+	// Objective is what adaptive weighs: one of Objectives, or empty for the first of them. It
+	// is empty for the other strategies.
+	Objective string
+	Affinity  bool // session_affinity; default true
+	Targets   []VirtualTarget
 	// UserPaths limits who may ask for it: those and everything below them; "/" is everybody,
 	// and so is none. For others the name does not exist. As the target of another virtual
 	// model it serves whoever may ask for that one.
@@ -54,6 +58,10 @@ type Input struct {
 	Home           *affinity.Target // where previous_response_id lives; the request may go nowhere else
 	Health         health.View
 	EstimatedInput int64 // tokens
+	Stream         bool  // the answer is to be streamed
+	Signals        signal.View
+	// Random returns a random number, for adaptive decisions about requests without a session.
+	Random func() uint64
 	// Draw returns the next number of a rotation (round robin of a virtual model or of a
 	// provider's keys). Called only when the rotation decides, so that a pinned request
 	// does not advance it.

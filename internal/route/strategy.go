@@ -11,6 +11,11 @@ type strategy interface {
 	order(dst []int, b *branch, w *walk) []int
 }
 
+// tunable is a strategy of which a virtual model can say more; false when it says nonsense.
+type tunable interface {
+	tune(v *Virtual) (strategy, bool)
+}
+
 // named is a strategy of virtual models; its name is also its reason.
 type named struct {
 	name string
@@ -23,6 +28,7 @@ func strategies() []named {
 		{ReasonRoundRobin, roundRobin{}},
 		{ReasonCost, cost{}},
 		{ReasonFailover, failover{}},
+		{ReasonAdaptive, adaptive{}},
 	}
 }
 

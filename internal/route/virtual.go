@@ -91,6 +91,10 @@ func (l *linker) link(v *Virtual) (linkedName, error) {
 	case len(v.Targets) == 0:
 		return linkedName{}, &VirtualError{Source: v.Source, Field: "targets", Text: "it has no targets"}
 	}
+	strategy, fault := tuned(strategy, reason, v)
+	if fault != nil {
+		return linkedName{}, fault
+	}
 	l.path = append(l.path, v.Source)
 	g := &group{strategy: strategy, turn: newRotation(v.Source)}
 	var below []string
@@ -122,6 +126,20 @@ func (l *linker) link(v *Virtual) (linkedName, error) {
 	}
 	l.done[v.Source] = linked
 	return linked, nil
+}
+
+// tuned is the strategy as the virtual model wants it.
+func tuned(s strategy, reason string, v *Virtual) (strategy, error) {
+	t, can := s.(tunable)
+	if !can && v.Objective == "" {
+		return s, nil
+	}
+	if can {
+		if s, can = t.tune(v); can {
+			return s, nil
+		}
+	}
+	return nil, objectiveError(v, reason)
 }
 
 // member resolves one target; chain is nil for a real one. It is the zero member when the
