@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -29,45 +31,30 @@ import (
 )
 
 func main() {
+	log.SetFlags(0)
+	log.SetOutput(config.Stray(os.Stderr))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Getenv, os.Stderr)
+	code := carrier.Run(ctx, os.Getenv, os.Stderr, func() (http.Handler, string, error) { return start(ctx, os.Getenv, os.Stderr) })
 	stop()
 	os.Exit(code)
 }
 
-// run serves until ctx ends or the Runtime API does not answer, and returns the exit code.
-func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int {
-	logger := slog.New(slog.NewJSONHandler(stderr, nil))
-	handler, cfg, err := start(ctx, getenv, stderr)
-	if err != nil {
-		err = errors.Join(err, carrier.ReportInitError(ctx, getenv, err))
-		logger.ErrorContext(ctx, "start failed", slog.Any("cause", err))
-		return 1
-	}
-	err = carrier.Serve(ctx, handler, carrier.Options{Getenv: getenv, Listen: cfg.Listen, Logger: logger})
-	if err != nil {
-		logger.ErrorContext(ctx, "stopped", slog.Any("cause", err))
-		return 1
-	}
-	return 0
-}
-
 // start makes everything that outlives a request.
-func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*admin.Admin, *config.Config, error) {
+func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (handler http.Handler, listen string, err error) {
 	env, err := awsclient.FromEnv(getenv)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	cfg, err := config.Load(config.Source{
 		Getenv: getenv, Environ: os.Environ, Function: config.Admin,
 		Secrets: func(ref string) (string, error) { return env.Secret(ctx, ref) },
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	logger, err := cfg.Logger(stderr)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	for _, warning := range cfg.Warnings {
 		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
@@ -76,21 +63,21 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	board := health.NewShared(cfg.Degrade, store.Document(health.DocumentID), cfg.KeyPrints(), logger)
 	o, err := cfg.Gateway(logger, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	models, err := virtual.New(cfg.Providers, cfg.Virtuals, store.Document(virtual.DocumentID).Current(), logger)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models // to explain: nothing is served here
 	reader, err := openReader(ctx, env, cfg.AWS, store, logger)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	return admin.New(admin.Options{
 		Auth: auth.NewAdmin(cfg.Auth.Admin), Providers: cfg.Providers, Health: board, Logger: logger, Reader: reader,
 		Pins: store, Router: gateway.New(o), IdleTTL: cfg.IdleTTL, Models: models,
-	}), cfg, nil
+	}), cfg.Listen, nil
 }
 
 // openReader opens the engine that answers questions about events.

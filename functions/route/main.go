@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -33,40 +34,23 @@ func main() {
 	log.SetFlags(0)
 	log.SetOutput(config.Stray(os.Stderr))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Getenv, os.Stderr)
+	code := carrier.Run(ctx, os.Getenv, os.Stderr, func() (http.Handler, string, error) { return start(ctx, os.Getenv, os.Stderr) })
 	stop()
 	os.Exit(code)
 }
 
-// run serves until ctx ends or the Runtime API does not answer, and returns the exit code.
-func run(ctx context.Context, getenv func(string) string, stderr io.Writer) int {
-	logger := slog.New(slog.NewJSONHandler(stderr, nil))
-	handler, cfg, err := start(ctx, getenv, stderr)
-	if err != nil {
-		err = errors.Join(err, carrier.ReportInitError(ctx, getenv, err))
-		logger.ErrorContext(ctx, "start failed", slog.Any("cause", err))
-		return 1
-	}
-	err = carrier.Serve(ctx, handler, carrier.Options{Getenv: getenv, Listen: cfg.Listen, Logger: logger})
-	if err != nil {
-		logger.ErrorContext(ctx, "stopped", slog.Any("cause", err))
-		return 1
-	}
-	return 0
-}
-
 // start makes everything that outlives a request: clients, roots and connections.
-func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*gateway.Gateway, *config.Config, error) {
+func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (handler http.Handler, listen string, err error) {
 	env, err := awsclient.FromEnv(getenv)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	cfg, err := config.Load(config.Source{
 		Getenv: getenv, Environ: os.Environ, Function: config.Route,
 		Secrets: func(ref string) (string, error) { return env.Secret(ctx, ref) },
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	roots := func() (*x509.CertPool, error) { return nil, nil }
 	if cfg.UsesTLS() {
@@ -74,7 +58,7 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	}
 	logger, err := cfg.Logger(stderr)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	for _, warning := range cfg.Warnings {
 		logger.WarnContext(ctx, "configuration", slog.String("warning", warning))
@@ -86,21 +70,21 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (*
 	saved := store.Document(virtual.DocumentID)
 	models, err := virtual.New(cfg.Providers, cfg.Virtuals, saved, logger)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	store.Ride(saved, models.Due)
 	warm(ctx, store, board, models)
 	pool, err := roots()
 	if err != nil {
-		return nil, nil, fmt.Errorf("trusted roots: %w", err)
+		return nil, "", fmt.Errorf("trusted roots: %w", err)
 	}
 	o, err := cfg.Gateway(logger, pool)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", err
 	}
 	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models
 	o.Recorder = firehose.New(firehose.NewClient(env.Config("firehose")), cfg.AWS.EventsStream, logger)
-	return gateway.New(o), cfg, nil
+	return gateway.New(o), cfg.Listen, nil
 }
 
 // warm reads the shared state before the first request does. A state that cannot be read
