@@ -69,6 +69,7 @@ func (x *exchange) givenUp(cause error) *wire.Error {
 // call makes one attempt and reports what came of it.
 func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *proxy.Failure) {
 	began := time.Now()
+	x.depart(to, began)
 	answer, failure := x.g.client.Open(ctx, x.request, proxy.Target{
 		Provider: to.Provider, Key: to.Key, Model: to.Model, Hint: x.hint(to),
 	})
@@ -103,6 +104,7 @@ func (x *exchange) hint(to route.Attempt) string {
 }
 
 func (x *exchange) report(ctx context.Context, to route.Attempt, class health.Class, retryAfter time.Duration, now time.Time) {
+	x.observe(class, now)
 	x.g.Board.Report(health.Outcome{
 		Provider: to.Provider.Identity, KeyID: to.Key.ID, Model: to.Model.Upstream, Class: class,
 		Subscription: to.Provider.Billing == provider.Subscription, RetryAfter: retryAfter,

@@ -17,6 +17,7 @@ import (
 	"switchboard/internal/record"
 	"switchboard/internal/route"
 	"switchboard/internal/session"
+	"switchboard/internal/signal"
 	"switchboard/internal/wire"
 )
 
@@ -38,6 +39,7 @@ type exchange struct {
 
 	answer    *proxy.Answer
 	served    route.Attempt
+	flight    signal.Flight // of the attempt under way
 	streaming bool
 	abort     bool
 	ended     bool // the client has had the whole answer, and waits for nothing
@@ -174,8 +176,11 @@ func (x *exchange) look(ctx context.Context) {
 	refreshing, release := budget.With(ctx, storeBudget)
 	x.g.Board.Refresh(refreshing, x.began)
 	x.g.Catalog.Refresh(refreshing, x.began) // after the lookup, which may have brought its news along
-	release()
 	x.catalog = x.g.Catalog.For(x.event.UserPath)
+	if x.catalog.Adaptive() {
+		x.g.Signals.Refresh(refreshing, x.began)
+	}
+	release()
 	if now, _ := x.catalog.Pins(x.request.Fields.Model); now != pins {
 		x.bind(ctx)
 	}
@@ -204,12 +209,16 @@ func (x *exchange) unserved(decision route.Decision) *wire.Error {
 	return nil
 }
 
-func (x *exchange) plan() route.Decision {
-	return x.catalog.Plan(route.Input{
+func (x *exchange) plan() route.Decision { return x.catalog.Plan(x.question()) }
+
+// question is all that a decision depends on.
+func (x *exchange) question() route.Input {
+	return route.Input{
 		Model: x.request.Fields.Model, Surface: x.op.Surface, SessionKey: x.identity.Key,
 		Pin: x.binding.Pin(), Home: x.home, Health: x.g.Board.View(x.began),
 		EstimatedInput: x.estimatedInput(), Draw: x.draw,
-	})
+		Stream: x.request.Fields.Stream, Signals: x.g.Signals.View(x.began), Random: x.g.Random,
+	}
 }
 
 // bytesPerToken is the usual rule of thumb for English text and code; ranking only needs

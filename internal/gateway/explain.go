@@ -191,9 +191,10 @@ func (e *explainer) explain(d route.Decision) Explanation {
 	e.Affinity = string(x.binding.State())
 	all := append(d.Attempts[:len(d.Attempts):len(d.Attempts)], d.More()...)
 	view := x.g.Board.View(x.began)
+	scores := x.catalog.Scores(x.question())
 	for i := range all {
 		c := e.candidate(&all[i], view)
-		c.Place = i + 1
+		c.Place, c.Score = i+1, scoreOf(scores, c.Target)
 		e.Candidates = append(e.Candidates, c)
 		if i < x.g.MaxAttempts {
 			e.Attempts = append(e.Attempts, c.Target)

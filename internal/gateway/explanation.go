@@ -75,6 +75,7 @@ type Candidate struct {
 	Pinned               bool         `json:"pinned"`           // the pin points to it
 	Trial                bool         `json:"trial"`            // it has failed, and one request finds out whether it works again
 	Health               *HealthFacts `json:"health"`           // nil: healthy
+	Score                *ScoreFacts  `json:"score,omitempty"`  // nil: the strategy is not adaptive, or there is nothing to compare
 	EstimatedCostNanoUSD *int64       `json:"estimated_cost_nano_usd"`
 	EstimatedCost        *json.Number `json:"estimated_cost"` // in US dollars; nil: no price is known
 }
@@ -84,6 +85,17 @@ type HealthFacts struct {
 	State   string     `json:"state"` // degraded, trial
 	Reason  string     `json:"reason"`
 	RetryAt *time.Time `json:"retry_at"` // nil: not before the key's text changes
+}
+
+// ScoreFacts is how the adaptive strategy sees a candidate. Of two that are drawn by weight,
+// the one with the lower score is taken.
+type ScoreFacts struct {
+	Score      float64 `json:"score"`
+	TTFBMillis *int64  `json:"ttfb_ms"`    // nil: it has not answered lately
+	Confidence float64 `json:"confidence"` // how far ttfb_ms is still true, 0 to 1
+	InFlight   float64 `json:"in_flight"`
+	Failures   float64 `json:"failures"`    // share of attempts lately, 0 to 1
+	PriceRatio float64 `json:"price_ratio"` // to the cheapest one's
 }
 
 // Write is a change of the pin.

@@ -20,6 +20,7 @@ import (
 	"switchboard/internal/record"
 	"switchboard/internal/route"
 	"switchboard/internal/session"
+	"switchboard/internal/signal"
 	"switchboard/internal/wire"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	Aliases     affinity.Aliases
 	Recorder    record.Recorder
 	Board       health.Board
+	Signals     *signal.Table // nil: one of this gateway alone
+	Random      func() uint64 // for decisions of adaptive; nil: real chance
 	Transport   http.RoundTripper
 	Timeouts    proxy.Timeouts
 	MaxAttempts int           // calls to providers per request
@@ -84,6 +87,12 @@ type Gateway struct {
 
 // New returns the data plane.
 func New(o Options) *Gateway {
+	if o.Signals == nil {
+		o.Signals = signal.NewTable()
+	}
+	if o.Random == nil {
+		o.Random = random
+	}
 	return &Gateway{
 		Options:    o,
 		client:     proxy.NewClient(o.Transport, o.Timeouts),
@@ -194,6 +203,8 @@ func (x *exchange) finish(ctx context.Context) {
 	ctx, release := afterwards(ctx)
 	defer release()
 	x.event.LatencyMillis = time.Since(x.began).Milliseconds() // to the last byte, not to the last entry
+	x.flight.End(time.Now())
+	x.shareSignals(ctx)
 	x.guard(ctx, x.book)
 	x.event.Affinity = string(x.binding.State())
 	x.event.ResponseStatus = x.w.status

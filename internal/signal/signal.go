@@ -128,9 +128,9 @@ func (t *Table) Begin(target Target, stream bool, now time.Time) Flight {
 	return Flight{table: t, cell: c, began: now, stream: stream}
 }
 
-// Answered takes the time to the first output.
+// Answered takes the time to the first output, once.
 func (f *Flight) Answered(now time.Time) {
-	if f.cell == nil {
+	if f.cell == nil || f.counted {
 		return
 	}
 	shown := evidence{attempts: f.count()}
