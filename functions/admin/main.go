@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log"
 	"log/slog"

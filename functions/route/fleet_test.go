@@ -34,7 +34,7 @@ func TestFleetSwitchesEachSessionOnce(t *testing.T) {
 			t.Fatalf("request %d before: %+v, want A", i, r)
 		}
 	}
-	f.providers["A"].does(fails)
+	f.providers["A"].Does(fails)
 	sessions := others
 	for range 200 {
 		sessions = append(sessions, "hot")
@@ -72,7 +72,7 @@ func TestFleetSwitchesEachSessionOnce(t *testing.T) {
 	if row := f.row("hot"); fmt.Sprint(row["total_requests"]) != "201" || fmt.Sprint(row["total_input_tokens"]) != "2010" {
 		t.Errorf("hot: %v requests, %v tokens; want 201, 2010", row["total_requests"], row["total_input_tokens"])
 	}
-	if calls := f.providers["A"].calls; calls > 201+50 {
+	if calls := f.providers["A"].Calls(); calls > 201+50 {
 		t.Errorf("%d calls to a dead provider, want that all environments learn of it", calls-201)
 	}
 }
@@ -89,7 +89,7 @@ func TestFleetClaimsOnce(t *testing.T) {
 			t.Errorf("request %d: %+v", i, r)
 		}
 	}
-	f.rest()
+	f.function.Rest()
 	row := f.row("new")
 	if row["provider_identity"] != "A" || fmt.Sprint(row["switch_count"]) != "0" || fmt.Sprint(row["total_requests"]) != "100" {
 		t.Errorf("row %v, want A, no switch, 100 requests", row)
@@ -100,7 +100,7 @@ func TestFleetClaimsOnce(t *testing.T) {
 // answer was whole already, lacks its event; each kill costs one request at most.
 func TestFleetSurvivesKills(t *testing.T) {
 	f := newFleet(t, functionurl.Options{Environments: 4, Freeze: true, Spread: true})
-	f.providers["A"].does(streams(5, 20*time.Millisecond))
+	f.providers["A"].Does(streams(5, 20*time.Millisecond))
 	var kills sync.WaitGroup
 	var killed atomic.Int32
 	stop := make(chan struct{})
@@ -143,7 +143,7 @@ func TestFleetSurvivesKills(t *testing.T) {
 // undelivered are the events that the log has whole.
 func (f *fleet) undelivered() map[string]record.Event {
 	events := map[string]record.Event{}
-	for line := range strings.Lines(f.logs.String()) {
+	for line := range strings.Lines(f.function.Log.String()) {
 		_, text, found := strings.Cut(line, "{")
 		var entry struct {
 			Event *record.Event `json:"undelivered_event"`
@@ -172,7 +172,7 @@ func TestFleetWithoutItsStore(t *testing.T) {
 		{"gone", emulator.Fault{DropBefore: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f.rest()
+			f.function.Rest()
 			f.cloud.SetFault(func(service, _ string, _ []byte) emulator.Fault {
 				if service != emulator.DynamoDB {
 					return emulator.Fault{}
@@ -212,7 +212,7 @@ func find(events map[string]record.Event, requestID string) *record.Event {
 // is delivered or in the log, whole.
 func TestFleetWithoutItsRecorder(t *testing.T) {
 	f := newFleet(t, functionurl.Options{Environments: 4, Freeze: true, Spread: true})
-	f.providers["A"].does(streams(3, 5*time.Millisecond))
+	f.providers["A"].Does(streams(3, 5*time.Millisecond))
 	f.ask("warm", "")
 	var calls atomic.Int32
 	for _, tt := range []struct {
@@ -231,7 +231,7 @@ func TestFleetWithoutItsRecorder(t *testing.T) {
 		{"gone", func(int32) emulator.Fault { return emulator.Fault{DropBefore: true} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f.rest()
+			f.function.Rest()
 			f.cloud.SetFault(func(service, _ string, _ []byte) emulator.Fault {
 				if service != emulator.Firehose {
 					return emulator.Fault{}
@@ -239,7 +239,7 @@ func TestFleetWithoutItsRecorder(t *testing.T) {
 				return tt.fault(calls.Add(1))
 			})
 			replies := f.atOnce(numbered(tt.name, 4), `,"stream":true`)
-			f.rest()
+			f.function.Rest()
 			f.cloud.SetFault(nil)
 			events, _ := f.events()
 			lost := f.undelivered()
@@ -259,10 +259,10 @@ func TestFleetWithoutItsRecorder(t *testing.T) {
 // in-band error, and the event is there.
 func TestSLAM05DeadlineOfTheFunction(t *testing.T) {
 	f := newFleet(t, functionurl.Options{Timeout: 8 * time.Second})
-	f.providers["A"].does(streams(1000, 50*time.Millisecond))
+	f.providers["A"].Does(streams(1000, 50*time.Millisecond))
 	r := f.ask("long", `,"stream":true`)
 	if r.err != nil || r.status != 200 || !strings.Contains(r.body, `"code":"timeout"`) || strings.Contains(r.body, "[DONE]") {
-		t.Errorf("status %d, %v, …%q; want an in-band timeout at the end", r.status, r.err, tail(r.body, 300))
+		t.Errorf("status %d, %v, …%q; want an in-band timeout at the end", r.status, r.err, r.body[max(0, len(r.body)-300):])
 	}
 	if r.took > 6*time.Second {
 		t.Errorf("took %v of 8 s", r.took)
@@ -280,7 +280,7 @@ func TestSLAM05DeadlineOfTheFunction(t *testing.T) {
 func TestFleetDoesNotBuffer(t *testing.T) {
 	f := newFleet(t, functionurl.Options{})
 	gate := make(chan struct{})
-	f.providers["A"].does(func(w http.ResponseWriter, r *http.Request) {
+	f.providers["A"].Does(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for n := range 5 {
 			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%d\"}}]}\n\n", n)
@@ -289,7 +289,7 @@ func TestFleetDoesNotBuffer(t *testing.T) {
 		}
 		fmt.Fprint(w, "data: [DONE]\n\n")
 	})
-	request, err := http.NewRequest(http.MethodPost, f.front.URL+"/v1/chat/completions", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`))
+	request, err := http.NewRequest(http.MethodPost, f.function.URL+"/v1/chat/completions", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

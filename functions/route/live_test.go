@@ -3,13 +3,13 @@ package main
 import (
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"switchboard/internal/awsclient"
 	"switchboard/internal/dynamo"
+	"switchboard/internal/fleettest"
 	"switchboard/internal/functionurl"
 	"switchboard/internal/provider"
 	"switchboard/internal/virtual"
@@ -21,15 +21,13 @@ func TestFleetServesWhatWasSavedWithinTenSeconds(t *testing.T) {
 		t.Skip("it takes ten seconds of real time")
 	}
 	f := newFleet(t, functionurl.Options{Environments: 2, Spread: true})
-	aws := httptest.NewServer(f.cloud)
-	t.Cleanup(aws.Close)
 	env, err := awsclient.FromEnv(func(name string) string {
-		return map[string]string{"AWS_ENDPOINT_URL": aws.URL, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}[name]
+		return map[string]string{"AWS_ENDPOINT_URL": f.cloud.URL, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}[name]
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := dynamo.New(dynamo.NewClient(env.Config("dynamodb")), "session_affinity", "switchboard_state", nil)
+	store := dynamo.New(dynamo.NewClient(env.Config("dynamodb")), fleettest.SessionTable, fleettest.StateTable, nil)
 	models, err := virtual.New([]*provider.Provider{{Identity: "B", Models: []provider.Model{{ID: "m", Upstream: "m"}}}}, nil,
 		store.Document(virtual.DocumentID).Current(), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -64,7 +62,7 @@ func TestFleetServesWhatWasSavedWithinTenSeconds(t *testing.T) {
 // status is that of a request for a model.
 func (f *fleet) status(model string) int {
 	f.t.Helper()
-	request, err := http.NewRequest(http.MethodPost, f.front.URL+"/v1/chat/completions",
+	request, err := http.NewRequest(http.MethodPost, f.function.URL+"/v1/chat/completions",
 		strings.NewReader(`{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil {
 		f.t.Fatal(err)
