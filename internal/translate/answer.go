@@ -140,7 +140,7 @@ func (w *answer) saidInMessages(message value) (called, refused bool) {
 		w.text(part.get("text"))
 	}
 	w.text(refusal)
-	for _, call := range message.get("tool_calls").elements() {
+	for i, call := range message.get("tool_calls").elements() {
 		function := call.get("function")
 		if !function.get("name").isText() {
 			continue
@@ -152,7 +152,7 @@ func (w *answer) saidInMessages(message value) (called, refused bool) {
 		if id := call.get("id"); id.isText() {
 			w.value(id)
 		} else {
-			w.json(`"call"`)
+			w.inner([]byte("call_"), appendInt(nil, i))
 		}
 		w.copied("name", function.get("name"))
 		w.key("input")

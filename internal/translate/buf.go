@@ -37,9 +37,12 @@ func (w *buf) json(text string) {
 	w.b = append(w.b, text...)
 }
 
-// value copies a value as it is written.
+// value copies a value as it is written; null for one that is absent.
 func (w *buf) value(v value) {
 	w.comma()
+	if !v.found() {
+		w.b = append(w.b, "null"...)
+	}
 	w.b = append(w.b, v.raw()...)
 }
 

@@ -133,6 +133,11 @@ func (r *request) endMessage() {
 	if r.role == "" {
 		return
 	}
+	if len(r.rest) > 0 {
+		r.setAside()
+		r.comma()
+		r.b, r.rest = append(r.b, r.rest...), r.rest[:0]
+	}
 	if r.role == "user" {
 		r.turns = append(r.turns, len(r.b)-1)
 	}
@@ -230,11 +235,7 @@ func (r *request) toolMessage(m value) {
 		return
 	}
 	r.block("user")
-	var behind []byte
-	if r.others > 0 {
-		behind = bytes.Clone(r.b[r.others:])
-		r.b = r.b[:r.others]
-	}
+	r.setAside()
 	r.open('{')
 	r.word("type", "tool_result")
 	r.key("tool_use_id")
@@ -242,11 +243,18 @@ func (r *request) toolMessage(m value) {
 	r.toolContent(m)
 	r.marker(m.get("cache_control"), false)
 	r.shut('}')
-	if behind != nil {
-		r.others = len(r.b)
-		r.comma()
-		r.b = append(r.b, bytes.TrimPrefix(behind, []byte(","))...)
+}
+
+// setAside keeps what a user message says so far for its end.
+func (r *request) setAside() {
+	if r.others == 0 {
+		return
 	}
+	if len(r.rest) > 0 {
+		r.rest = append(r.rest, ',')
+	}
+	r.rest = append(r.rest, bytes.TrimPrefix(r.b[r.others:], []byte(","))...)
+	r.b, r.others = r.b[:r.others], 0
 }
 
 func (r *request) toolContent(m value) {

@@ -137,7 +137,7 @@ func (s *Stream) plain(kind laneKind, text []byte) {
 	switch {
 	case m.now != nil && m.now.kind == kind:
 	case m.now == nil || m.now.kind != laneCall || m.now.whole():
-		s.openLane(s.newLane(kind))
+		s.openLane(&lane{kind: kind})
 	default: // a call is under way: it waits behind it
 		last := m.lanes[len(m.lanes)-1]
 		if last.kind != kind || last.opened {

@@ -126,14 +126,18 @@ type request struct {
 	message, part int    // under way, for the names of fields
 	role          string // of the output's message under way; empty: none
 	others        int    // of a user message under way: where its first block that is no tool result begins; 0: none
+	rest          []byte // blocks of it that wait for the results before them
 	turns         []int  // where the last blocks of user messages end, before their brace
 	mark          bool   // cache markers are added
 	images        []byte // parts that tool messages cannot hold, for the user message behind them
 }
 
+// maxDropped is how many names there are room for in a header.
+const maxDropped = 24
+
 // drop names a field that is left out.
 func (r *request) drop(name string) {
-	if !slices.Contains(r.dropped, name) {
+	if len(r.dropped) < maxDropped && !slices.Contains(r.dropped, name) {
 		r.dropped = append(r.dropped, name)
 	}
 }
