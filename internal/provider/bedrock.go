@@ -15,13 +15,14 @@ import (
 // the Converse API, which this one does not serve, so that models are the operator's own.
 func bedrock() Vendor {
 	return Vendor{
-		Type:      "bedrock",
-		BaseURL:   "https://bedrock-runtime.{region}.amazonaws.com/openai/v1",
-		Env:       "BEDROCK",
-		Surfaces:  []wire.Surface{wire.Chat, wire.Responses},
-		Catalog:   "bedrock",
-		OwnModels: true,
-		Authorize: bearer,
+		Type:       "bedrock",
+		BaseURL:    "https://bedrock-runtime.{region}.amazonaws.com/openai/v1",
+		Env:        "BEDROCK",
+		Surfaces:   []wire.Surface{wire.Chat, wire.Responses},
+		Catalog:    "bedrock",
+		OwnModels:  true,
+		Authorize:  bearer,
+		FlatErrors: true,
 		Meanings: []Meaning{
 			{Word: "modelnotreadyexception", Class: health.Overloaded},
 			{Word: "throttlingexception", Class: health.RateLimited},

@@ -10,12 +10,13 @@ import (
 // and no limit of the key. Usage comes on the last content chunk.
 func cerebras() Vendor {
 	return Vendor{
-		Type:      "cerebras",
-		BaseURL:   "https://api.cerebras.ai/v1",
-		Env:       "CEREBRAS",
-		Surfaces:  []wire.Surface{wire.Chat},
-		Catalog:   "cerebras",
-		Authorize: bearer,
+		Type:       "cerebras",
+		BaseURL:    "https://api.cerebras.ai/v1",
+		Env:        "CEREBRAS",
+		Surfaces:   []wire.Surface{wire.Chat},
+		Catalog:    "cerebras",
+		Authorize:  bearer,
+		FlatErrors: true,
 		Meanings: []Meaning{
 			{Word: "queue_exceeded", Class: health.Overloaded},
 			{Status: 429, Says: "experiencing high traffic", Class: health.Overloaded},

@@ -69,21 +69,3 @@ func (e *complaint) amazon(header http.Header) {
 		e.kind = strings.ToLower(strings.TrimSpace(name))
 	}
 }
-
-// Unwrap takes an error object out of the array that the vendor puts it into, so that
-// clients find it; body itself where it is none.
-func (v *Vendor) Unwrap(body []byte) []byte {
-	inner := trim(body)
-	if !v.WrapsErrors || len(inner) < 4 || inner[0] != '[' {
-		return body
-	}
-	c := cursor{b: inner, i: 1}
-	if c.peek() != '{' {
-		return body
-	}
-	object := c.raw()
-	if object == nil || c.peek() != ']' {
-		return body
-	}
-	return object
-}

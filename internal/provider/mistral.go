@@ -17,6 +17,7 @@ func mistral() Vendor {
 		OwnModels:       true,
 		Authorize:       bearer,
 		NoStreamOptions: true,
+		FlatErrors:      true,
 		Meanings: []Meaning{
 			{Word: "service_tier_capacity_exceeded", Class: health.Overloaded},
 			{Status: 400, Says: "invalid model", Class: health.ModelNotFound},

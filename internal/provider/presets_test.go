@@ -206,20 +206,35 @@ func TestErrorEventsOfVendors(t *testing.T) {
 	}
 }
 
-func TestUnwrap(t *testing.T) {
-	gemini, _ := VendorOf("gemini")
-	openai, _ := VendorOf("openai")
-	for body, want := range map[string]string{
-		" [{\"error\":{\"code\":400}}\n]\n": `{"error":{"code":400}}`,
-		`{"error":{}}`:                      `{"error":{}}`,
-		`[{"error":{}},{"error":{}}]`:       `[{"error":{}},{"error":{}}]`,
-		`[1]`:                               `[1]`, `[]`: `[]`, `[{"error":`: `[{"error":`, ``: ``,
-	} {
-		if got := string(gemini.Unwrap([]byte(body))); got != want {
-			t.Errorf("Unwrap(%q) = %q, want %q", body, got, want)
+func TestErrorBody(t *testing.T) {
+	tests := []struct{ vendor, body, want string }{
+		{"gemini", " [{\"error\":{\"code\":400}}\n]\n", `{"error":{"code":400}}`},
+		{"gemini", `{"error":{}}`, ""},
+		{"gemini", `[{"error":{}},{"error":{}}]`, ""},
+		{"gemini", `[1]`, ""},
+		{"gemini", `[]`, ""},
+		{"gemini", `[{"error":`, ""},
+		{"gemini", ``, ""},
+		{"openai", `[{"error":{"code":400}}]`, ""},
+		{"openai", `{"message":"x"}`, ""},
+		{"mistral", `{"message":"x","type":"y"}`, `{"error":{"message":"x","type":"y"}}`},
+		{"mistral", `{"detail":[{"msg":"x"}]}`, `{"error":{"detail":[{"msg":"x"}]}}`},
+		{"mistral", `{"error":{"message":"x"}}`, ""},
+		{"mistral", `{"error":null,"message":"x"}`, ""},
+		{"mistral", `{"message":"x`, ""},
+		{"mistral", `{"message":"x"x}`, ""},
+		{"mistral", `oops`, ""},
+		{"xai", `{"code":"Bad \"thing\"","error":"No \\ way"}`, `{"error":{"message":"No \\ way","type":"invalid_request_error","code":"Bad \"thing\""}}`},
+		{"xai", `{"error":"No"}`, `{"error":{"message":"No","type":"invalid_request_error","code":null}}`},
+	}
+	for _, tt := range tests {
+		want := tt.want
+		if want == "" {
+			want = tt.body
 		}
-		if got := string(openai.Unwrap([]byte(body))); got != body {
-			t.Errorf("Unwrap(%q) at openai = %q, want it as it is", body, got)
+		v, _ := VendorOf(tt.vendor)
+		if got := string(v.ErrorBody([]byte(tt.body))); got != want {
+			t.Errorf("%s: ErrorBody(%s) = %s, want %s", tt.vendor, tt.body, got, want)
 		}
 	}
 }

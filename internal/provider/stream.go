@@ -79,8 +79,8 @@ func (s *Stream) Read(e sse.Event) Mark {
 // nameOnly is what an event without readable data means: only Anthropic's end marker says
 // all in its name.
 func (s *Stream) nameOnly(name, data []byte) Mark {
-	if s.vendor != nil && len(data) > 0 && data[0] == '[' {
-		if inner := s.vendor.Unwrap(data); looksWhole(inner) && errorMember(inner) {
+	if s.vendor != nil && s.vendor.WrapsErrors && len(data) > 0 && data[0] == '[' {
+		if inner := unwrap(data); looksWhole(inner) && errorMember(inner) {
 			return s.fail(inner)
 		}
 	}

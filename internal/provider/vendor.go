@@ -28,6 +28,7 @@ type Vendor struct {
 	NoStreamOptions bool // refuses stream_options; see Provider.StreamOptions
 	NoCountTokens   bool // has anthropic-messages without count_tokens
 	WrapsErrors     bool // puts its error objects into an array
+	FlatErrors      bool // has the members of an error lie open, without "error" around them
 	ThoughtsBeside  bool // total_tokens has thoughts that completion_tokens has not
 	ReportsCost     bool // usage has what the request was charged; see Usage.Reported
 

@@ -18,6 +18,7 @@ func xAI() Vendor {
 		Catalog:     "xai",
 		Authorize:   bearer,
 		ReportsCost: true,
+		FlatErrors:  true,
 		Hints: append(headerHints("X-Grok-Conv-Id", wire.Chat),
 			memberHints("prompt_cache_key", wire.Responses)...),
 		HintByDefault: true,

@@ -236,7 +236,7 @@ func (a *Answer) refusal() *Failure {
 	if !a.billed && a.vendor.NoCountTokens && (f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed) {
 		f.Failure = provider.Failure{Class: health.Request} // says nothing of the model
 	}
-	body = a.vendor.Unwrap(body)
+	body = a.vendor.ErrorBody(body)
 	f.Body = provider.Redact(body, a.keys())
 	f.JSON = a.plain && isJSONObject(body)
 	return f
