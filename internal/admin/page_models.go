@@ -176,6 +176,7 @@ type modelForm struct {
 	Source, OldSource string // OldSource: the name it has now; empty: it is new
 	Version           string // of the list that is being edited
 	Strategy          string
+	Objective         string // of adaptive alone; whatever it is otherwise
 	Affinity, Enabled bool
 	Description       string
 	UserPaths         string // one a line
@@ -184,12 +185,14 @@ type modelForm struct {
 	Stale             bool              // somebody else has saved in between
 	Current           *virtual.Model    // and that is what there is now
 	Strategies        []string
+	Objectives        []string
 }
 
 type targetRow struct{ Model, Weight, Fault string }
 
-// Not here: adaptive, which route does not have yet.
-func strategies() []string { return []string{"round_robin", "cost", "failover"} }
+func strategies() []string { return []string{"round_robin", "cost", "failover", "adaptive"} }
+
+func objectives() []string { return []string{"balanced", "latency", "cost"} }
 
 func newModelForm(version int64) *modelForm {
 	f := formOf(virtual.Model{Affinity: true, Enabled: true, Strategy: "round_robin"}, version)
@@ -201,6 +204,7 @@ func formOf(m virtual.Model, version int64) *modelForm {
 	f := &modelForm{
 		Source: m.Source, OldSource: m.Source, Version: strconv.FormatInt(version, 10), Strategy: m.Strategy, Affinity: m.Affinity, Enabled: m.Enabled,
 		Description: m.Description, UserPaths: strings.Join(m.UserPaths, "\n"), Faults: map[string]string{}, Strategies: strategies(),
+		Objective: m.Objective, Objectives: objectives(),
 	}
 	for _, t := range m.Targets {
 		f.Targets = append(f.Targets, targetRow{Model: t.Model, Weight: strconv.Itoa(t.Weight)})
@@ -214,6 +218,7 @@ func readModelForm(values url.Values) *modelForm {
 		Source: strings.TrimSpace(values.Get("source")), OldSource: values.Get("old_source"), Version: values.Get("version"), Strategy: values.Get("strategy"),
 		Affinity: values.Has("session_affinity"), Enabled: values.Has("enabled"), Description: values.Get("description"),
 		UserPaths: values.Get("user_paths"), Faults: map[string]string{}, Strategies: strategies(),
+		Objective: values.Get("objective"), Objectives: objectives(),
 	}
 	weights := values["target_weight"]
 	for i, model := range values["target_model"] {
@@ -259,9 +264,13 @@ func (f *modelForm) body() ([]byte, error) {
 			paths = append(paths, path)
 		}
 	}
+	objective := f.Objective // the form always has one
+	if f.Strategy != "adaptive" {
+		objective = ""
+	}
 	return json.Marshal(map[string]any{
 		"source": f.Source, "old_source": f.OldSource, "version": version, "strategy": f.Strategy, "session_affinity": f.Affinity,
-		"enabled": f.Enabled, "description": f.Description, "user_paths": paths, "targets": targets,
+		"enabled": f.Enabled, "description": f.Description, "user_paths": paths, "targets": targets, "objective": objective,
 	})
 }
 
@@ -276,7 +285,7 @@ func (f *modelForm) place(e *wire.Error) {
 		}
 	}
 	field, _, _ = strings.Cut(field, "[")
-	if !slices.Contains([]string{"source", "strategy", "targets", "user_paths", "description"}, field) {
+	if !slices.Contains([]string{"source", "strategy", "targets", "user_paths", "description", "objective"}, field) {
 		field = ""
 	}
 	f.Faults[field] = e.Message

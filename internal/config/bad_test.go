@@ -141,7 +141,7 @@ func TestBadFiles(t *testing.T) {
 				`4:35: providers.o.billing_model: "paid" is not known; one of subscription, pay_as_you_go, free`,
 				`4:52: providers.o.surfaces[0]: "chat" is not known; one of openai-chat-completions, openai-responses, anthropic-messages, openai-embeddings; did you mean "openai-chat-completions"?`,
 				`4:83: providers.o.surfaces[2]: openai-chat-completions is listed twice`,
-				`5:40: virtual_models[0].strategy: "roundrobin" is not known; one of round_robin, cost, failover; did you mean "round_robin"?`,
+				`5:40: virtual_models[0].strategy: "roundrobin" is not known; one of round_robin, cost, failover, adaptive; did you mean "round_robin"?`,
 			},
 		},
 		{

@@ -25,9 +25,9 @@ func (l *loader) virtualModels(v value) {
 				}
 				virtual.Source = s
 			}},
-			// Not here: adaptive, which route does not have yet.
 			field{name: "strategy", read: l.enum(&virtual.Strategy,
-				route.ReasonRoundRobin, route.ReasonCost, route.ReasonFailover)},
+				route.ReasonRoundRobin, route.ReasonCost, route.ReasonFailover, route.ReasonAdaptive)},
+			field{name: "objective", read: l.enum(&virtual.Objective, route.Objectives()...)},
 			field{name: "session_affinity", read: l.boolean(&virtual.Affinity)},
 			field{name: "targets", missing: "at least one {model: provider/model}", read: l.targets(&virtual)},
 			field{name: "user_paths", read: l.userPaths(&virtual)},
@@ -119,7 +119,7 @@ func (l *loader) finishVirtuals() {
 			l.fail(at, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 			if i >= 0 && harmless != "" {
 				virtuals[i].Targets = []route.VirtualTarget{{Model: harmless, Weight: 1}}
-				virtuals[i].Strategy = route.ReasonFailover
+				virtuals[i].Strategy, virtuals[i].Objective = route.ReasonFailover, ""
 				continue
 			}
 		}

@@ -28,6 +28,7 @@ type Model struct {
 	Source      string   `json:"source"`
 	Targets     []Target `json:"targets"`
 	Strategy    string   `json:"strategy"`
+	Objective   string   `json:"objective,omitempty"` // of adaptive alone
 	Affinity    bool     `json:"session_affinity"`
 	UserPaths   []string `json:"user_paths"` // who may ask for it, with all below; none: everybody
 	Description string   `json:"description"`
@@ -65,6 +66,7 @@ type written struct {
 	TargetModel *string         `json:"target_model"`
 	Targets     []writtenTarget `json:"targets"`
 	Strategy    string          `json:"strategy"`
+	Objective   string          `json:"objective"`
 	Affinity    *bool           `json:"session_affinity"`
 	UserPaths   []string        `json:"user_paths"`
 	Description string          `json:"description"`
@@ -127,11 +129,14 @@ func jsonError(err error) error {
 // model checks what can be checked of a virtual model alone, and fills in defaults.
 func (w *written) model() (Model, error) {
 	m := Model{
-		Source: w.Source, Strategy: w.Strategy, Description: w.Description, Targets: []Target{}, UserPaths: []string{},
+		Source: w.Source, Strategy: w.Strategy, Objective: w.Objective, Description: w.Description, Targets: []Target{}, UserPaths: []string{},
 		Affinity: w.Affinity == nil || *w.Affinity, Enabled: w.Enabled == nil || *w.Enabled,
 	}
 	if m.Strategy == "" {
 		m.Strategy = route.ReasonRoundRobin
+	}
+	if m.Strategy == route.ReasonAdaptive && m.Objective == "" {
+		m.Objective = route.ObjectiveBalanced
 	}
 	if err := route.CheckName(m.Source); err != nil {
 		return m, &FieldError{"source", fmt.Sprintf("the name %v; write for example smart", err)}
@@ -211,7 +216,7 @@ func (m *Model) setUserPaths(paths []string) error {
 // virtual is the model as routing takes it.
 func (m *Model) virtual() route.Virtual {
 	v := route.Virtual{
-		Source: m.Source, Strategy: m.Strategy, Affinity: m.Affinity, UserPaths: m.UserPaths,
+		Source: m.Source, Strategy: m.Strategy, Objective: m.Objective, Affinity: m.Affinity, UserPaths: m.UserPaths,
 		Description: m.Description, Disabled: !m.Enabled,
 	}
 	for _, t := range m.Targets {
@@ -223,11 +228,14 @@ func (m *Model) virtual() route.Virtual {
 // modelOf is a declared virtual model as operators see it.
 func modelOf(v *route.Virtual) Model {
 	m := Model{
-		Source: v.Source, Strategy: v.Strategy, Affinity: v.Affinity, Description: v.Description, Enabled: !v.Disabled,
+		Source: v.Source, Strategy: v.Strategy, Objective: v.Objective, Affinity: v.Affinity, Description: v.Description, Enabled: !v.Disabled,
 		Targets: []Target{}, UserPaths: append([]string{}, v.UserPaths...),
 	}
 	if m.Strategy == "" {
 		m.Strategy = route.ReasonRoundRobin
+	}
+	if m.Strategy == route.ReasonAdaptive && m.Objective == "" {
+		m.Objective = route.ObjectiveBalanced
 	}
 	for _, t := range v.Targets {
 		m.Targets = append(m.Targets, Target{t.Model, max(1, t.Weight)})
