@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"switchboard/internal/fleettest"
 )
 
 // Bad input is a clear error in the caller's shape, leaves an event, and leaves the process
@@ -50,7 +52,7 @@ func badInput(t *testing.T, s *stack, board gateway, on target) {
 			events++
 		}
 	}
-	eventually(t, "an event of every refusal", func() bool { return len(s.kept.events()) == events })
+	fleettest.Eventually(t, "an event of every refusal", func() bool { return len(s.kept.events()) == events })
 	if n := count(s.kept.events(), "outcome", "refused"); n != events {
 		t.Errorf("%d events say refused, want all %d", n, events)
 	}
@@ -107,7 +109,7 @@ func TestHalfARequest(t *testing.T) {
 	s := newStack(t)
 	board := s.board()
 	for range 3 {
-		conn, err := net.Dial("tcp", board.address)
+		conn, err := net.Dial("tcp", board.Address)
 		if err != nil {
 			t.Fatal(err)
 		}

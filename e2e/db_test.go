@@ -10,6 +10,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"switchboard/internal/fleettest"
 )
 
 // row is one row of the database: column names to text, or nothing where it is NULL.
@@ -49,7 +51,7 @@ func (d database) pins() []row   { return d.rows(`SELECT * FROM session_affinity
 func (d database) texts() map[string]string {
 	left := map[string]string{}
 	for _, p := range d.boards {
-		left["log of "+p.address] = p.log.String()
+		left["log of "+p.Address] = p.Log.String()
 	}
 	files, _ := filepath.Glob(d.path("sessions.db*"))
 	for _, file := range files {
@@ -65,7 +67,7 @@ func (d database) texts() map[string]string {
 func (s *stack) thread(session string, want int) []row {
 	s.t.Helper()
 	var list []row
-	eventually(s.t, "events of "+session, func() bool {
+	fleettest.Eventually(s.t, "events of "+session, func() bool {
 		list = where(s.kept.events(), "session_id", session)
 		return len(list) >= want
 	})

@@ -4,11 +4,8 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,17 +14,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"switchboard/internal/emulator"
+	"switchboard/internal/fleettest"
 	"switchboard/internal/functionurl"
-)
-
-// Names of what the function uses on AWS.
-const (
-	sessionTable = "session_affinity"
-	stateTable   = "switchboard_state"
-	eventsBucket = "events"
 )
 
 // environments is more than one, so that no turn of a session can count on its process.
@@ -55,10 +44,8 @@ var bootstrap = sync.OnceValues(func() (string, error) {
 // frozen between requests, over AWS in this process.
 type function struct {
 	t      *testing.T
-	cloud  *emulator.Cloud
-	lambda *functionurl.Function
-	front  *httptest.Server
-	log    lockedBuffer
+	cloud  *fleettest.Cloud
+	lambda *fleettest.Function
 }
 
 // function starts the stack's gateway as a function; the stack's ledger is then its AWS.
@@ -71,30 +58,11 @@ func (s *stack) function() *function {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	f := &function{t: s.t, cloud: emulator.New(emulator.Options{})}
-	s.t.Cleanup(func() { f.cloud.Close(context.Background()) }) //nolint:errcheck // nothing is read any more
-	if err := errors.Join(
-		f.cloud.CreateTable(sessionTable, "session_id", "model_name", "expires_at"),
-		f.cloud.CreateTable(stateTable, "id", "", "expires_at"),
-		f.cloud.CreateBucket(eventsBucket),
-		f.cloud.CreateStream(emulator.Stream{Name: "events", Bucket: eventsBucket, Interval: 15 * time.Minute, GZIP: true}),
-	); err != nil {
-		s.t.Fatal(err)
-	}
-	aws := httptest.NewServer(f.cloud)
-	s.t.Cleanup(aws.Close)
-	f.lambda, err = functionurl.Start(context.WithoutCancel(s.t.Context()), functionurl.Options{
-		Bootstrap: program, Environments: environments, Queue: true, Spread: true, Freeze: true,
-		Timeout: time.Minute, Logs: &f.log,
-		Env: []string{
-			"SWITCHBOARD_CONFIG=" + s.path("switchboard.yaml"),
-			"SESSION_TABLE=" + sessionTable, "STATE_TABLE=" + stateTable, "EVENTS_STREAM=events", "AWS_ENDPOINT_URL=" + aws.URL,
-		},
+	f := &function{t: s.t, cloud: fleettest.NewCloud(s.t)}
+	f.lambda = fleettest.StartFunction(s.t, functionurl.Options{
+		Bootstrap: program, Environments: environments, Spread: true, Freeze: true,
+		Env: append(f.cloud.Env(), "SWITCHBOARD_CONFIG="+s.path("switchboard.yaml")),
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	f.front = httptest.NewServer(f.lambda)
 	s.t.Cleanup(f.stop)
 	s.kept = f
 	return f
@@ -102,8 +70,7 @@ func (s *stack) function() *function {
 
 // stop looks whether all environments have lived to the end.
 func (f *function) stop() {
-	f.front.CloseClientConnections()
-	f.front.Close()
+	f.lambda.Stop()
 	stats := f.lambda.Stats()
 	for i, e := range stats.Environments {
 		if e.ColdStarts > 1 {
@@ -113,41 +80,21 @@ func (f *function) stop() {
 	if stats.Throttled != 0 {
 		f.t.Errorf("%d requests were throttled, want none", stats.Throttled)
 	}
-	if err := f.lambda.Close(); err != nil {
-		f.t.Error(err)
-	}
 	for _, sign := range []string{`"msg":"panic"`, "undelivered_event"} {
-		if strings.Contains(f.log.String(), sign) {
+		if strings.Contains(f.lambda.Log.String(), sign) {
 			f.t.Errorf("%s in the log:\n%s", sign, f.tail())
 		}
 	}
 }
 
-func (f *function) url() string  { return f.front.URL }
-func (f *function) tail() string { return lastLines(f.log.String()) }
-
-// rest waits until no invocation runs: all that a request leaves is then written.
-func (f *function) rest() {
-	f.t.Helper()
-	eventually(f.t, "rest of all environments", func() bool {
-		return !slices.ContainsFunc(f.lambda.Stats().Environments, func(e functionurl.Environment) bool {
-			return e.State != functionurl.Empty && e.State != functionurl.Idle && e.State != functionurl.Frozen
-		})
-	})
-}
+func (f *function) url() string  { return f.lambda.URL }
+func (f *function) tail() string { return f.lambda.Log.Tail() }
 
 // lines are the events that Firehose has brought to S3.
 func (f *function) lines() [][]byte {
 	f.t.Helper()
-	f.rest()
-	if err := f.cloud.FlushStreams(); err != nil {
-		f.t.Fatal(err)
-	}
-	lines, err := f.cloud.Events(eventsBucket)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return lines
+	f.lambda.Rest()
+	return f.cloud.Lines()
 }
 
 func (f *function) events() []row {
@@ -172,7 +119,7 @@ func (f *function) events() []row {
 func (f *function) pins() []row {
 	f.t.Helper()
 	var list []row
-	for _, item := range f.items(sessionTable) {
+	for _, item := range f.items(fleettest.SessionTable) {
 		list = append(list, asRow(f.t, item))
 	}
 	return list
@@ -180,7 +127,7 @@ func (f *function) pins() []row {
 
 func (f *function) items(table string) []map[string]any {
 	f.t.Helper()
-	f.rest()
+	f.lambda.Rest()
 	items, err := f.cloud.Items(table)
 	if err != nil {
 		f.t.Fatal(err)
@@ -190,10 +137,10 @@ func (f *function) items(table string) []map[string]any {
 
 func (f *function) texts() map[string]string {
 	return map[string]string{
-		"log":        f.log.String(),
-		"events":     string(bytes.Join(f.lines(), []byte("\n"))),
-		sessionTable: fmt.Sprint(f.items(sessionTable)),
-		stateTable:   fmt.Sprint(f.items(stateTable)),
+		"log":                  f.lambda.Log.String(),
+		"events":               string(bytes.Join(f.lines(), []byte("\n"))),
+		fleettest.SessionTable: fmt.Sprint(f.items(fleettest.SessionTable)),
+		fleettest.StateTable:   fmt.Sprint(f.items(fleettest.StateTable)),
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"switchboard/internal/fleettest"
 )
 
 // A process that is killed in mid-stream takes nothing with it that another process or the
@@ -28,7 +30,7 @@ func TestKillInMidStream(t *testing.T) {
 	}
 	doomed := request{board: first, session: "k1"}.begin(t)
 	survivor := request{board: second, session: "k2"}.begin(t)
-	first.signal(syscall.SIGKILL)
+	first.Signal(syscall.SIGKILL)
 	if text, err := doomed.rest(); err == nil || strings.Contains(text, "[DONE]") {
 		t.Errorf("the killed process's stream ended with %v, %q; it must look cut", err, text[max(0, len(text)-40):])
 	}
@@ -59,7 +61,7 @@ func TestKillInMidStream(t *testing.T) {
 		}
 		want(t, session, s.pin(session), "switch_count", "0", "provider_identity", thread[0]["provider_identity"], "key_id", thread[0]["key_id"])
 	}
-	eventually(t, "usage of k1", func() bool { return s.pin("k1")["total_requests"] == "5" })
+	fleettest.Eventually(t, "usage of k1", func() bool { return s.pin("k1")["total_requests"] == "5" })
 	want(t, "usage of k1", s.pin("k1"), "total_input_tokens", "5000", "total_output_tokens", "100")
 	if check := s.rows(`PRAGMA integrity_check`); len(check) != 1 || check[0]["integrity_check"] != "ok" {
 		t.Errorf("integrity_check: %v", check)
@@ -79,10 +81,10 @@ func TestKillBeforeFirstOutput(t *testing.T) {
 			response.Body.Close()
 		}
 	}()
-	eventually(t, "the claim", func() bool {
+	fleettest.Eventually(t, "the claim", func() bool {
 		return len(s.pins("claimed")) == 1
 	})
-	first.signal(syscall.SIGKILL)
+	first.Signal(syscall.SIGKILL)
 	for _, u := range s.upstreams() {
 		u.control(`{}`)
 	}
@@ -183,13 +185,13 @@ func TestGracefulStop(t *testing.T) {
 		u.control(`{"gap_ms": 20, "chunks": 50}`)
 	}
 	stream := request{board: board, session: "last"}.begin(t)
-	board.cmd.Process.Signal(syscall.SIGTERM)
+	board.Cmd.Process.Signal(syscall.SIGTERM)
 	text, err := stream.rest()
 	if err != nil || !strings.HasSuffix(text, "data: [DONE]\n\n") {
 		t.Errorf("the running stream ended with %v, %q; it must be whole\n%s", err, text[max(0, len(text)-60):], board.tail())
 	}
-	<-board.exited
-	if code := board.cmd.ProcessState.ExitCode(); code != 0 {
+	<-board.Exited
+	if code := board.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d, want 0\n%s", code, board.tail())
 	}
 	if n := len(s.kept.events()); n != quick+1 {
@@ -208,7 +210,7 @@ func TestRestartKeepsSessions(t *testing.T) {
 	for i := range sessions {
 		request{board: board, session: fmt.Sprintf("s-%d", i)}.ok(t)
 	}
-	board.signal(syscall.SIGTERM)
+	board.Signal(syscall.SIGTERM)
 	board = s.board()
 	for i := range sessions {
 		request{board: board, session: fmt.Sprintf("s-%d", sessions-1-i)}.ok(t)
@@ -247,7 +249,7 @@ func TestCorruptDatabase(t *testing.T) {
 
 // The first two commands of the README.
 func TestDemo(t *testing.T) {
-	p := start(t, false, listening, "switchboard", "serve", "--demo", "--listen", "127.0.0.1:0")
+	p := start(t, fleettest.Stderr, fleettest.Listening, "switchboard", "serve", "--demo", "--listen", "127.0.0.1:0")
 	waitHealthy(t, p)
 	for _, model := range []string{"demo", "smart"} {
 		a := request{board: p, session: "demo", model: model, key: "none needed"}.ok(t)

@@ -6,24 +6,20 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
+
+	"switchboard/internal/fleettest"
 )
 
 // Keys of the rig. None of these texts may ever show up in a log or in the database.
@@ -35,9 +31,6 @@ const (
 func upstreamKeys(name string) []string {
 	return []string{"sk-" + name + "-first-AAAABBBBCCCC", "sk-" + name + "-second-DDDDEEEEFFFF"}
 }
-
-// patience bounds every wait for a process; it is long because it only ends failing tests.
-const patience = 30 * time.Second
 
 // binaries are built once; the race detector watches the product too.
 var binaries = sync.OnceValues(func() (string, error) {
@@ -70,113 +63,25 @@ func TestMain(m *testing.M) {
 
 // process is one running program of the rig.
 type process struct {
-	t       *testing.T
-	cmd     *exec.Cmd
-	address string
-	log     *lockedBuffer
-	exited  chan struct{}
+	*fleettest.Process
+	t *testing.T
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
+func (p *process) url() string  { return p.URL() }
+func (p *process) tail() string { return p.Log.Tail() }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// start runs a program until the test ends. found takes the address out of a line of the
-// output, which is out's or, when out is nil, the program's standard error.
-func start(t *testing.T, useStdout bool, found func(line []byte) string, name string, args ...string) *process {
+// start runs a program until the test ends; found takes the address out of a line of out.
+func start(t *testing.T, out fleettest.Output, found func(line []byte) string, name string, args ...string) *process {
 	t.Helper()
 	dir, err := binaries()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, cmd: exec.Command(filepath.Join(dir, name), args...), log: &lockedBuffer{}, exited: make(chan struct{})}
-	p.cmd.Dir = t.TempDir() // no switchboard.yaml there
+	command := exec.Command(filepath.Join(dir, name), args...)
+	command.Dir = t.TempDir() // no switchboard.yaml there
 	// The race detector sleeps for a second at every exit if it is not told otherwise.
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.cmd.Dir, "GORACE=atexit_sleep_ms=10"}
-	reader, writer := io.Pipe()
-	p.cmd.Stdout, p.cmd.Stderr = io.Discard, io.MultiWriter(p.log, writer)
-	if useStdout {
-		p.cmd.Stdout, p.cmd.Stderr = writer, p.log
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	go func() {
-		lines := bufio.NewReader(reader)
-		for {
-			line, err := lines.ReadBytes('\n')
-			if at := found(line); at != "" {
-				address <- at
-				break
-			}
-			if err != nil {
-				break
-			}
-		}
-		io.Copy(io.Discard, lines)
-	}()
-	go func() {
-		p.cmd.Wait()
-		writer.Close()
-		close(p.exited)
-	}()
-	t.Cleanup(p.stop)
-	select {
-	case p.address = <-address:
-	case <-p.exited:
-		t.Fatalf("%s ended: %v\n%s", name, p.cmd.ProcessState, p.log)
-	case <-time.After(patience):
-		t.Fatalf("%s says no address\n%s", name, p.log)
-	}
-	return p
-}
-
-// signal sends a signal and waits for the end; it returns the exit code.
-func (p *process) signal(s syscall.Signal) int {
-	p.t.Helper()
-	p.cmd.Process.Signal(s)
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		p.cmd.Process.Kill()
-		p.t.Errorf("%s did not end within %v of %v\n%s", p.cmd.Path, patience, s, p.tail())
-	}
-	return p.cmd.ProcessState.ExitCode()
-}
-
-func (p *process) url() string  { return "http://" + p.address }
-func (p *process) tail() string { return lastLines(p.log.String()) }
-
-func lastLines(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], "\n")
-}
-
-func (p *process) stop() {
-	select {
-	case <-p.exited:
-	default:
-		// net/http's Shutdown waits up to 5 s for a connection that was dialled and never used.
-		http.DefaultClient.CloseIdleConnections()
-		p.signal(syscall.SIGTERM)
-	}
-	if log := p.log.String(); strings.Contains(log, "DATA RACE") || strings.Contains(log, `"msg":"panic"`) {
-		p.t.Errorf("%s: race or panic\n%s", p.cmd.Path, log)
-	}
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + command.Dir, "GORACE=atexit_sleep_ms=10"}
+	return &process{fleettest.StartProcess(t, command, out, found), t}
 }
 
 // upstream is a running provider.
@@ -187,7 +92,7 @@ type upstream struct {
 
 func startUpstream(t *testing.T, name string) *upstream {
 	t.Helper()
-	p := start(t, true, func(line []byte) string { return strings.TrimSpace(string(line)) },
+	p := start(t, fleettest.Stdout, func(line []byte) string { return strings.TrimSpace(string(line)) },
 		"upstream", "-name", name, "-keys", strings.Join(upstreamKeys(name), ","))
 	return &upstream{p, name}
 }
@@ -279,45 +184,23 @@ func (s *stack) provider(p string) *upstream {
 // board starts one more switchboard on the stack's database.
 func (s *stack) board() *process {
 	s.t.Helper()
-	p := start(s.t, false, listening, "switchboard", "serve",
+	p := start(s.t, fleettest.Stderr, fleettest.Listening, "switchboard", "serve",
 		"--config", s.path("switchboard.yaml"), "--session-db", s.path("sessions.db"), "--listen", "127.0.0.1:0")
 	s.boards = append(s.boards, p)
 	waitHealthy(s.t, p)
 	return p
 }
 
-func listening(line []byte) string {
-	var entry struct{ Msg, Address string }
-	if json.Unmarshal(line, &entry) != nil || entry.Msg != "listening" {
-		return ""
-	}
-	return entry.Address
-}
-
 func waitHealthy(t *testing.T, p *process) {
 	t.Helper()
-	eventually(t, "/health of "+p.address, func() bool {
-		response, err := http.Get("http://" + p.address + "/health")
+	fleettest.Eventually(t, "/health of "+p.Address, func() bool {
+		response, err := http.Get(p.url() + "/health")
 		if err != nil {
 			return false
 		}
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
-}
-
-// eventually waits for what another process does.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: did not happen within %v", what, patience)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
 
 // checkSecrets looks for any key in what the processes have left: logs and database.

@@ -83,6 +83,7 @@ func table() map[string]row {
 		"upstreamtest":          {support, "provider sse", "golang.org/x/tools", "plays conversations below the proxy"},
 		"demo":                  {edge, "", "", "simulated vendors; what calls them must not be able to tell"},
 		"emulator":              {support, "", "github.com/johannesboyne/gofakes3 github.com/truora/minidyn", "AWS as the SDKs see it, which knows nothing of who calls"},
+		"fleettest":             {support, "emulator functionurl", "", "programs from outside: it starts them and links none of them"},
 		"archtest":              {support, "", "", "reads the source, links none of it"},
 		"templatetest":          {support, "", "", "tests only: holds template.yaml against the code"},
 	}
