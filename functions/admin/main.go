@@ -26,6 +26,7 @@ import (
 	"switchboard/internal/health"
 	"switchboard/internal/s3log"
 	"switchboard/internal/session"
+	signals "switchboard/internal/signal"
 	"switchboard/internal/virtual"
 )
 
@@ -68,6 +69,7 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (h
 	if err != nil {
 		return nil, "", err
 	}
+	o.Signals = signals.NewShared(store.Document(signals.DocumentID), logger)
 	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models // to explain: nothing is served here
 	reader, err := openReader(ctx, env, cfg.AWS, store, logger)
 	if err != nil {

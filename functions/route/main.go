@@ -22,6 +22,7 @@ import (
 	"switchboard/internal/firehose"
 	"switchboard/internal/gateway"
 	"switchboard/internal/health"
+	signals "switchboard/internal/signal"
 	"switchboard/internal/virtual"
 )
 
@@ -72,7 +73,10 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (h
 		return nil, "", err
 	}
 	store.Ride(saved, models.Due)
-	warm(ctx, store, board, models)
+	told := store.Document(signals.DocumentID)
+	table := signals.NewShared(told, logger)
+	store.Ride(told, func(now time.Time) bool { return models.For("").Adaptive() && table.Due(now) })
+	warm(ctx, store, board, models, table)
 	pool, err := roots()
 	if err != nil {
 		return nil, "", fmt.Errorf("trusted roots: %w", err)
@@ -81,20 +85,23 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (h
 	if err != nil {
 		return nil, "", err
 	}
-	o.Store, o.Aliases, o.Board, o.Catalog = store, store, board, models
+	o.Store, o.Aliases, o.Board, o.Catalog, o.Signals = store, store, board, models, table
 	o.Recorder = firehose.New(firehose.NewClient(env.Config("firehose")), cfg.AWS.EventsStream, logger)
 	return gateway.New(o), cfg.Listen, nil
 }
 
 // warm reads the shared state before the first request does. A state that cannot be read
 // keeps nobody from starting.
-func warm(ctx context.Context, store *dynamo.Store, board *health.Shared, models *virtual.Models) {
+func warm(ctx context.Context, store *dynamo.Store, board *health.Shared, models *virtual.Models, table *signals.Table) {
 	ctx, cancel := context.WithTimeout(ctx, warmBudget)
 	defer cancel()
 	now := time.Now()
 	store.Bring(ctx, now)
 	board.Refresh(ctx, now)
 	models.Refresh(ctx, now)
+	if models.For("").Adaptive() {
+		table.Refresh(ctx, now)
+	}
 }
 
 // load begins to read the roots, which takes CPU while the rest of the start waits for the
