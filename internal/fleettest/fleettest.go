@@ -19,26 +19,23 @@ import (
 // Patience bounds every wait for a process; it is long because it only ends failing tests.
 const Patience = 30 * time.Second
 
-// binaries is the variable that tells this process where Main has put what it has built.
-const binaries = "FLEETTEST_BINARIES"
+// binaries is where this process has what Main has built.
+func binaries() string { return filepath.Join(os.TempDir(), fmt.Sprintf("fleettest-%d", os.Getpid())) }
 
 // Main builds programs once, statically as they are deployed except for the machine they are
 // for, and runs the tests. Programs are packages of this module: "functions/route". It returns
 // the exit code.
 func Main(m *testing.M, programs ...string) int {
-	dir, err := os.MkdirTemp("", "fleettest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	dir := binaries()
 	defer os.RemoveAll(dir) //nolint:errcheck // of no use any more
+	var err error
 	for _, program := range programs {
 		build := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", filepath.Join(dir, path.Base(program)), "switchboard/"+program)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") //nolint:forbidigo // go's own variables
+		build.Env = append(build.Environ(), "CGO_ENABLED=0")
 		build.Stderr = os.Stderr
 		err = errors.Join(err, build.Run())
 	}
-	if err = errors.Join(err, os.Setenv(binaries, dir)); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		return 1
 	}
@@ -46,9 +43,7 @@ func Main(m *testing.M, programs ...string) int {
 }
 
 // Program is the path of a program that Main has built, by the last part of its package.
-func Program(name string) string {
-	return filepath.Join(os.Getenv(binaries), name) //nolint:forbidigo // set by Main
-}
+func Program(name string) string { return filepath.Join(binaries(), name) }
 
 // Eventually waits for what another process does, and fails the test after Patience.
 func Eventually(t testing.TB, what string, done func() bool) {
