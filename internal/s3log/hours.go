@@ -27,6 +27,7 @@ func (h hour) sameDay(o hour) bool {
 func (h hour) day(prefix string) string {
 	return prefix + "dt=" + h.start().Format(time.DateOnly) + "/"
 }
+
 func (h hour) prefix(prefix string) string {
 	return h.day(prefix) + "hour=" + h.start().Format("15") + "/"
 }

@@ -221,7 +221,7 @@ func (l *loading) take(p part) error {
 			return err
 		}
 	}
-	if l.events >= commitEvents || l.objects >= commitObjects {
+	if l.events >= l.reader.commitEvents || l.objects >= commitObjects {
 		return l.commit()
 	}
 	return nil

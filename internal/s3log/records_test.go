@@ -210,8 +210,10 @@ func TestParseKnowsRecorders(t *testing.T) {
 
 // FuzzParse: what parse takes, encoding/json reads the same.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{line("A"), line("A") + line("B"), `{"event_id":"a","created_at":-0}`, `{"event_id":"é","created_at":12,"attempts":[{"status":01}]}`,
-		`{"event_id":"a","created_at":1 ,"degraded_providers":["x",],"stream":tru`, `{"event_id":"a","created_at":999999999999999999}`} {
+	for _, seed := range []string{
+		line("A"), line("A") + line("B"), `{"event_id":"a","created_at":-0}`, `{"event_id":"é","created_at":12,"attempts":[{"status":01}]}`,
+		`{"event_id":"a","created_at":1 ,"degraded_providers":["x",],"stream":tru`, `{"event_id":"a","created_at":999999999999999999}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

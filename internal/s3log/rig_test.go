@@ -40,12 +40,6 @@ func (s *shelf) put(key, text string) {
 	s.version[key]++
 }
 
-func (s *shelf) delete(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.objects, key)
-}
-
 func (s *shelf) List(ctx context.Context, prefix, after string, limit int) (page []Object, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

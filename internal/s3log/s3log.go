@@ -114,7 +114,8 @@ type Reader struct {
 	mu    sync.RWMutex // held for reading by those who use the cache, for writing to replace it
 	cache *cache
 
-	floor floor
+	floor        floor
+	commitEvents int // in one transaction
 }
 
 var _ audit.Reader = (*Reader)(nil)
@@ -128,7 +129,7 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3log: %w", err)
 	}
-	return &Reader{options: o, turn: make(chan struct{}, 1), cache: c}, nil
+	return &Reader{options: o, turn: make(chan struct{}, 1), cache: c, commitEvents: commitEvents}, nil
 }
 
 // Close closes the cache, when those who use it are done.
