@@ -47,6 +47,7 @@ type Provider struct {
 	StickyKeys    bool
 	Billing       Billing
 	StreamOptions bool   // the upstream understands stream_options
+	Translate     bool   // requests of other surfaces are translated for it, where they can be
 	SessionHint   bool   // a hint of the session is sent where the vendor takes one
 	APIVersion    string // azure: the api-version of deployment URLs; empty: none
 	Models        []Model
@@ -68,6 +69,16 @@ func (p *Provider) Speaks(s wire.Surface) bool {
 		}
 	}
 	return false
+}
+
+// As is the surface in which requests of s reach the provider: s itself, or the one that they
+// are translated to. false: they do not.
+func (p *Provider) As(s wire.Surface) (wire.Surface, bool) {
+	if p.Speaks(s) {
+		return s, true
+	}
+	counterpart, ok := s.Counterpart()
+	return counterpart, ok && p.Translate && p.Speaks(counterpart)
 }
 
 // Model finds a model by the name clients use.

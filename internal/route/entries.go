@@ -51,7 +51,7 @@ func (n *name) entry(id string, view health.View) Entry {
 		e.OwnedBy = n.group.first(view).account.provider.Identity
 	}
 	for _, s := range surfaces() {
-		if n.offer(s).served {
+		if n.offer(s, false).served {
 			e.Surfaces = append(e.Surfaces, s)
 		}
 	}

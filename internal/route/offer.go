@@ -43,7 +43,8 @@ type offer struct {
 // seat is a target of an offer, at most one for a provider and model.
 type seat struct {
 	*target
-	slot int // of its first key; a slot is a (target, key)
+	as   wire.Surface // in which it is called
+	slot int          // of its first key; a slot is a (target, key)
 }
 
 // branch is a group of an offer.
@@ -52,6 +53,9 @@ type branch struct {
 	turn     rotation
 	id       int
 	members  []twig
+	// rotating is how many members, from the first on, take turns: those that speak the
+	// surface, if there are any, else all. The others come behind them.
+	rotating int
 	sequence []uint16 // of a weighted rotation: positions in members
 	reach    []int    // all targets below, each once
 }
@@ -61,6 +65,8 @@ type twig struct {
 	target int     // in offer.targets, when branch is nil
 	branch *branch // nested
 	weight int
+	// translated: nobody there speaks the surface
+	translated bool
 }
 
 const surfaceCount = 4
@@ -70,28 +76,31 @@ func surfaces() [surfaceCount]wire.Surface {
 	return [...]wire.Surface{wire.Messages, wire.Chat, wire.Embeddings, wire.Responses}
 }
 
-// offers keeps a name's offer per surface. They are made when they are first asked for: a
+// offers keeps a name's offer per surface, with those who need a translation and without. They are made when they are first asked for: a
 // vendor's catalog has hundreds of models, of which a process meets a few.
-type offers [surfaceCount]atomic.Pointer[offer]
+type offers [2 * surfaceCount]atomic.Pointer[offer]
 
-func (n *name) offer(s wire.Surface) *offer {
+func (n *name) offer(s wire.Surface, native bool) *offer {
 	for i, known := range surfaces() {
 		if known != s {
 			continue
 		}
+		if native {
+			i += surfaceCount
+		}
 		if o := n.offers[i].Load(); o != nil {
 			return o
 		}
-		o := newOffer(n, s)
+		o := newOffer(n, s, native)
 		n.offers[i].Store(o) // another goroutine may have stored an equal one
 		return o
 	}
-	return newOffer(n, s)
+	return newOffer(n, s, native)
 }
 
-func newOffer(n *name, s wire.Surface) *offer {
+func newOffer(n *name, s wire.Surface, native bool) *offer {
 	b := builder{
-		offer: &offer{reason: n.reason}, surface: s,
+		offer: &offer{reason: n.reason}, surface: s, native: native,
 		seats: map[place]int{}, branches: map[*group]*branch{}, out: map[place]bool{},
 	}
 	b.offer.root = b.branch(n.group)
@@ -105,6 +114,7 @@ type place struct{ identity, model string }
 type builder struct {
 	offer    *offer
 	surface  wire.Surface
+	native   bool
 	seats    map[place]int
 	branches map[*group]*branch
 	out      map[place]bool
@@ -132,6 +142,7 @@ func (b *builder) branch(g *group) *branch {
 				continue
 			}
 			reach(t.branch.reach...)
+			t.translated = !b.speaks(t.branch.reach)
 		} else {
 			at, ok := b.seat(m.target)
 			if !ok {
@@ -139,13 +150,18 @@ func (b *builder) branch(g *group) *branch {
 			}
 			t.target = at
 			reach(at)
+			t.translated = !b.speaks([]int{at})
 		}
 		made.members = append(made.members, t)
 	}
 	if len(made.members) == 0 {
 		made = nil
 	} else {
-		made.sequence = sequence(made.members)
+		made.rotating = len(made.members)
+		if _, turns := made.strategy.(roundRobin); turns {
+			made.rotating = speakersFirst(made.members)
+		}
+		made.sequence = sequence(made.members[:made.rotating])
 		made.id = len(b.branches)
 	}
 	b.branches[g] = made
@@ -160,8 +176,9 @@ func (b *builder) seat(t *target) (at int, ok bool) {
 		return at, ok
 	}
 	reason := ""
-	switch speaks := p.Speaks(b.surface); {
-	case !speaks:
+	as, serves := p.As(b.surface)
+	switch {
+	case !serves, b.native && as != b.surface:
 		reason = OutSurface
 	case len(t.account.keys) == 0:
 		b.offer.served = true
@@ -176,9 +193,19 @@ func (b *builder) seat(t *target) (at int, ok bool) {
 	o.served = true
 	at = len(o.targets)
 	b.seats[key] = at
-	o.targets = append(o.targets, seat{t, o.slots})
+	o.targets = append(o.targets, seat{t, as, o.slots})
 	o.slots += len(t.account.keys)
 	return at, true
+}
+
+// speaks tells whether one of the targets needs no translation.
+func (b *builder) speaks(targets []int) bool {
+	for _, at := range targets {
+		if b.offer.targets[at].as == b.surface {
+			return true
+		}
+	}
+	return false
 }
 
 // seatOf finds where a pin points, whatever the key; nil when that is no candidate.
@@ -193,5 +220,5 @@ func (o *offer) seatOf(to *affinity.Target) *seat {
 }
 
 func (s *seat) attempt(key int) Attempt {
-	return Attempt{Provider: s.account.provider, Key: s.account.keys[key], Model: s.model}
+	return Attempt{Provider: s.account.provider, Key: s.account.keys[key], Model: s.model, As: s.as}
 }

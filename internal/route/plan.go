@@ -15,7 +15,7 @@ func (c *Catalog) Plan(in Input) Decision {
 	if n == nil {
 		return Decision{Reason: ReasonUnavailable}
 	}
-	o := n.offer(in.Surface)
+	o := n.offer(in.Surface, in.Native)
 	d := Decision{Reason: o.reason, Known: true, Served: o.served}
 	if in.Home != nil {
 		o.goHome(&d, &in)

@@ -36,6 +36,7 @@ func drawWorld(t *rapid.T) world {
 		if rapid.IntRange(0, 3).Draw(t, "surfaces") == 0 {
 			p.Surfaces = []wire.Surface{wire.Messages}
 		}
+		p.Translate = rapid.Bool().Draw(t, "translate")
 		for _, id := range models {
 			if rapid.IntRange(0, 3).Draw(t, "lists") > 0 {
 				m := priced(id, float64(rapid.IntRange(-1, 3).Draw(t, "price")))
@@ -75,12 +76,12 @@ func (w world) candidates(model string, surface wire.Surface) map[slot]bool {
 	all := map[slot]bool{}
 	add := func(p *provider.Provider, upstream string) {
 		switch {
-		case !p.Speaks(surface) || !p.NoAuth && len(p.Keys) == 0:
+		case !reached(p, surface) || !p.NoAuth && len(p.Keys) == 0:
 			all[slot{p.Identity, "", upstream}] = true
 		case p.NoAuth:
 			all[slot{p.Identity, "", upstream}] = true
 		}
-		if p.Speaks(surface) {
+		if reached(p, surface) {
 			for _, k := range p.Keys {
 				all[slot{p.Identity, k.ID, upstream}] = true
 			}
@@ -192,7 +193,7 @@ func checkAccounted(t *rapid.T, all map[slot]bool, attempts []Attempt, got Decis
 	for _, a := range attempts {
 		note(slot{a.Provider.Identity, a.Key.ID, a.Model.Upstream})
 		status := in.Health.Status(a.Provider.Identity, a.Key.ID, a.Model.Upstream)
-		if status.State == health.Degraded || a.Trial != (status.State == health.Trial) || !a.Provider.Speaks(in.Surface) {
+		if status.State == health.Degraded || a.Trial != (status.State == health.Trial) || !reached(a.Provider, in.Surface) {
 			t.Fatalf("attempt %s, but its status is %+v", show([]Attempt{a}), status)
 		}
 	}
@@ -245,4 +246,10 @@ func checkHome(t *rapid.T, c *Catalog, in Input, sorted []slot) {
 			t.Fatalf("Plan with home %v = %s", s, show(got.Attempts))
 		}
 	}
+}
+
+// reached tells whether requests of the surface reach a provider, translated or not.
+func reached(p *provider.Provider, s wire.Surface) bool {
+	_, ok := p.As(s)
+	return ok
 }

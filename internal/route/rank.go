@@ -7,7 +7,7 @@ import (
 	"switchboard/internal/provider"
 )
 
-// rank orders the providers of a plain model name: by billing model, what costs nothing
+// rank orders the providers of a plain model name: those that speak the surface first, then by billing model, what costs nothing
 // more first, then by cost, then by identity (DESIGN 5). Its members are targets.
 type rank struct{}
 
@@ -19,6 +19,7 @@ func (rank) order(dst []int, b *branch, w *walk) []int {
 	slices.SortStableFunc(prices, func(x, y price) int {
 		p, q := providerOf(x), providerOf(y)
 		return cmp.Or(
+			b.members[x.position].lastIfTranslated()-b.members[y.position].lastIfTranslated(),
 			cmp.Compare(billingRank(p.Billing), billingRank(q.Billing)),
 			x.compare(y),
 			cmp.Compare(p.Identity, q.Identity),

@@ -1,16 +1,42 @@
 package route
 
+import "slices"
+
 // roundRobin lets the members take turns by weight; after the one whose turn it is come
-// the others in order, from the beginning again after the last.
+// the others in order, from the beginning again after the last. Members that need a
+// translation take no turns while others do not: they come last.
 type roundRobin struct{}
 
 func (roundRobin) order(dst []int, b *branch, w *walk) []int {
-	n := len(b.members)
 	first := int(b.sequence[w.draw(b.turn, len(b.sequence))])
-	for i := range n {
-		dst = append(dst, (first+i)%n)
+	for i := range b.rotating {
+		dst = append(dst, (first+i)%b.rotating)
+	}
+	for i := b.rotating; i < len(b.members); i++ {
+		dst = append(dst, i)
 	}
 	return dst
+}
+
+// speakersFirst moves the members that need a translation to the end and returns how many
+// take turns.
+func speakersFirst(members []twig) int {
+	slices.SortStableFunc(members, func(a, b twig) int { return a.lastIfTranslated() - b.lastIfTranslated() })
+	speak := 0
+	for speak < len(members) && !members[speak].translated {
+		speak++
+	}
+	if speak == 0 {
+		return len(members)
+	}
+	return speak
+}
+
+func (t *twig) lastIfTranslated() int {
+	if t.translated {
+		return 1
+	}
+	return 0
 }
 
 // maxSequence bounds the turns of one round, so that weights like 1000000 and 999999 do

@@ -53,6 +53,7 @@ type VirtualTarget struct {
 type Input struct {
 	Model          string
 	Surface        wire.Surface
+	Native         bool             // only providers that speak the surface themselves will do
 	SessionKey     string           // empty: no session
 	Pin            *affinity.Pin    // nil: none, or pins are off
 	Home           *affinity.Target // where previous_response_id lives; the request may go nowhere else
@@ -73,8 +74,9 @@ type Attempt struct {
 	Provider *provider.Provider
 	Key      provider.Key // zero for a provider without auth
 	Model    provider.Model
-	Pinned   bool // it is where the pin points; with session_sticky_keys: false any key of the provider
-	Trial    bool // needs the lease of health.Board.Probe
+	As       wire.Surface // in which the provider is called: the request's, or what that is translated to
+	Pinned   bool         // it is where the pin points; with session_sticky_keys: false any key of the provider
+	Trial    bool         // needs the lease of health.Board.Probe
 }
 
 // Why a candidate is left out.

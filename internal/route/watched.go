@@ -47,7 +47,7 @@ func (c *Catalog) Scores(in Input) []Score {
 	if n == nil {
 		return nil
 	}
-	o := n.offer(in.Surface)
+	o := n.offer(in.Surface, in.Native)
 	if o.root == nil || in.Home != nil {
 		return nil
 	}

@@ -46,19 +46,8 @@ func DefaultCache() Cache { return Cache{Tools: true, System: true, Turns: 2} }
 
 // Can tells whether requests can be translated from one surface to the other.
 func Can(from, to wire.Surface) bool {
-	return from == wire.Chat && to == wire.Messages || from == wire.Messages && to == wire.Chat
-}
-
-// From lists the surfaces of providers that can serve a request of the surface by a
-// translation.
-func From(client wire.Surface) []wire.Surface {
-	switch client {
-	case wire.Chat:
-		return []wire.Surface{wire.Messages}
-	case wire.Messages:
-		return []wire.Surface{wire.Chat}
-	}
-	return nil
+	counterpart, ok := from.Counterpart()
+	return ok && counterpart == to
 }
 
 // Request translates a request's body. dropped names the fields that were left out because

@@ -11,6 +11,18 @@ const (
 	Embeddings Surface = "openai-embeddings"
 )
 
+// Counterpart is the surface that requests of s can be translated to, and answers back from;
+// false: there is none. Responses hold state at their provider, embeddings are of one model.
+func (s Surface) Counterpart() (Surface, bool) {
+	switch s {
+	case Chat:
+		return Messages, true
+	case Messages:
+		return Chat, true
+	}
+	return "", false
+}
+
 // Operation is one thing a client can ask for on a surface. Its Path is what is appended
 // to a provider's base URL, which ends in the version segment.
 type Operation struct {
