@@ -111,7 +111,7 @@ func decode(data []byte, now time.Time) (document, error) {
 			continue
 		}
 		d.targets[Target{provider, model}] = evidence{
-			attempts: v[0], failures: min(v[1], v[0]), busy: v[2],
+			attempts: v[0], failures: v[1], busy: v[2],
 			whole: latency{v[3], v[4], v[5]}, streamed: latency{v[6], v[7], v[8]},
 		}
 	}

@@ -95,8 +95,9 @@ const tiny = 1e-3
 
 // load reads the evidence with so much of it left, but for who is under way.
 func (e *evidence) load(stream bool, left float64) Load {
-	// One attempt more than there were: a single failure is not certainty.
-	l := Load{Failures: e.failures * left / (e.attempts*left + 1)}
+	// One attempt more than there were: a single failure is not certainty. An attempt that
+	// failed after its output counts as failed later than as an attempt.
+	l := Load{Failures: e.failures * left / (max(e.attempts, e.failures)*left + 1)}
 	m := e.mode(stream)
 	if m.answers > 0 {
 		l.TTFB = max(m.sum/m.answers, m.peak*left)
