@@ -20,7 +20,6 @@ type speech struct {
 	tools   string
 	stream  []string
 	failure string // an error event after the first chunk
-	used    string // what the event says of plain and stream
 }
 
 // speeches are the common scripts. What is a vendor's own is in testdata/preset_*.txtar.

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -23,13 +24,20 @@ type Bill struct {
 
 // Bill prices a usage. A price of the configuration beats what the provider says it
 // charged, which beats the price of the catalog: who writes a price down means it, while
-// the catalog is a list that discounts and other hosts are not in. false: unknown.
+// the catalog is a list that discounts and other hosts are not in. A charge without parts is
+// divided as the catalog's prices would be. false: unknown.
 func (m *Model) Bill(u Usage) (Bill, bool) {
-	if u.Reported.Known && (m.Pricing == nil || m.ListPrice) {
-		return Bill{u.Reported.Total, u.Reported.Parts, u.Reported.Split}, true
+	cost, priced := m.Pricing.Price(u)
+	if !u.Reported.Known || m.Pricing != nil && !m.ListPrice {
+		return Bill{cost.Input + cost.Output, cost, true}, priced
 	}
-	cost, ok := m.Pricing.Price(u)
-	return Bill{cost.Input + cost.Output, cost, true}, ok
+	bill := Bill{u.Reported.Total, u.Reported.Parts, u.Reported.Split}
+	if list := cost.Input + cost.Output; !bill.Split && priced && list > 0 {
+		hi, lo := bits.Mul64(uint64(bill.Total), uint64(cost.Input))
+		in, _ := bits.Div64(hi, lo, uint64(list)) // hi < list, as cost.Input is at most list
+		bill.Parts, bill.Split = Cost{NanoUSD(in), bill.Total - NanoUSD(in)}, true
+	}
+	return bill, true
 }
 
 // charge is the money in a usage object as the vendor wrote it.
