@@ -35,7 +35,10 @@ func NewCloud(t testing.TB) *Cloud {
 		c.CreateTable(SessionTable, "session_id", "model_name", "expires_at"),
 		c.CreateTable(StateTable, "id", "", "expires_at"),
 		c.CreateBucket(Bucket),
-		c.CreateStream(emulator.Stream{Name: stream, Bucket: Bucket, Interval: 15 * time.Minute, GZIP: true}),
+		c.CreateStream(emulator.Stream{
+			Name: stream, Bucket: Bucket, Interval: 15 * time.Minute, GZIP: true,
+			Prefix: "events/dt=!{timestamp:yyyy-MM-dd}/hour=!{timestamp:HH}/", ErrorPrefix: "errors/!{firehose:error-output-type}/", // as in template.yaml
+		}),
 	); err != nil {
 		t.Fatal(err)
 	}
