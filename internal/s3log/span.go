@@ -48,6 +48,7 @@ func (s span) narrow(from, to time.Time) span {
 	if s.open || from.After(s.from) {
 		s.from = from
 	}
+	s.open = false // all of the session's time is in it
 	if to.Before(s.to) {
 		s.to = to
 	}
@@ -60,8 +61,12 @@ func (s span) narrow(from, to time.Time) span {
 // whole loads what else there is of the sessions of a page, whose requests are counted
 // whatever the filter. More tells whether something was loaded.
 func (r *Reader) whole(ctx context.Context, q question, threads []audit.Thread) (more bool, err error) {
-	earliest := earlier(q.span.from, r.options.Now().Add(-r.options.Lookback))
+	now := r.options.Now()
+	earliest := earlier(q.span.from, now.Add(-r.options.Lookback))
 	asked := q.span.hours(&r.options)
+	if asked.to >= hourOf(now) && !q.span.from.After(earliest) {
+		return false, nil // there is nothing around it
+	}
 	n := need{keep: asked, again: q.again}
 	var parts []hours
 	for _, s := range r.around(ctx, q, threads) {
@@ -73,7 +78,7 @@ func (r *Reader) whole(ctx context.Context, q question, threads []audit.Thread) 
 		parts = append(parts, in.without(asked)...)
 	}
 	for _, n.hours = range parts {
-		before, err := r.stateOf(ctx, q.cache, n.hours, r.options.Now())
+		before, err := r.stateOf(ctx, q.cache, n.hours, now)
 		if err != nil {
 			return more, err
 		}
