@@ -14,7 +14,7 @@ import (
 const (
 	auditConns = 2
 	// auditFlush is how long a question waits for what was recorded before it.
-	auditFlush = 2 * time.Second
+	auditFlush = 5 * time.Second
 )
 
 func (db *DB) openAudit() {
