@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +47,15 @@ func (a adaptive) order(dst []int, b *branch, w *walk) []int {
 	var room [8]rating
 	ratings := a.rate(room[:0], b, w)
 	if len(ratings) > 1 {
-		first := better(ratings, b, w)
-		ratings[0], ratings[first] = ratings[first], ratings[0]
-		slices.SortStableFunc(ratings[1:], rating.compare)
+		slices.SortStableFunc(ratings, func(x, y rating) int {
+			return cmp.Or(b.members[x.position].lastIfTranslated()-b.members[y.position].lastIfTranslated(), x.compare(y))
+		})
+		if pool := speakers(ratings, b); len(pool) > 1 {
+			first := better(pool, b, w)
+			taken := pool[first]
+			copy(pool[1:first+1], pool[:first])
+			pool[0] = taken
+		}
 	}
 	for i := range ratings {
 		dst = append(dst, ratings[i].position)
@@ -59,6 +66,19 @@ func (a adaptive) order(dst []int, b *branch, w *walk) []int {
 		}
 	}
 	return dst
+}
+
+// speakers are those, of ratings in order, that need no translation, if there are any, else
+// all: a translated target is only for when no other is left.
+func speakers(ratings []rating, b *branch) []rating {
+	n := 0
+	for n < len(ratings) && !b.members[ratings[n].position].translated {
+		n++
+	}
+	if n == 0 {
+		return ratings
+	}
+	return ratings[:n]
 }
 
 // better draws two by weight and returns the place of the better one in ratings.
@@ -125,15 +145,7 @@ type rating struct {
 	score    float64
 }
 
-func (r rating) compare(other rating) int {
-	switch {
-	case r.score < other.score:
-		return -1
-	case r.score > other.score:
-		return 1
-	}
-	return 0
-}
+func (r rating) compare(other rating) int { return cmp.Compare(r.score, other.score) }
 
 const (
 	// usual is how many seconds an answer takes while nobody has answered.
