@@ -48,7 +48,7 @@ func table() map[string]row {
 		"provider":  {domain, "wire sse health", "", "a vendor's answers become classes of health; prices are embedded as text"},
 		"route":     {domain, "wire affinity health provider signal", "", "a pure function of request, pin, health and prices: no I/O to import"},
 		"translate": {domain, "wire sse", "", "bytes of one shape into bytes of another; who is called is another matter"},
-		"proxy":     {domain, "wire provider sse health", "", "it calls and copies; it must not know about sessions or pins"},
+		"proxy":     {domain, "wire provider sse health translate", "", "it calls and copies; it must not know about sessions or pins"},
 		"gateway":   {domain, "wire session route affinity budget health proxy record provider auth signal", "github.com/oklog/ulid", "the only one that sees all stages"},
 
 		"virtual": {domain, "auth provider route shared", "", "it merges what is saved with what is declared; where it is saved is another matter"},

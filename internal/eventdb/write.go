@@ -128,7 +128,7 @@ func (in *Inserter) bindAttempts(stmt *sqlite.Stmt, param int, attempts []record
 	text := append(in.text[:0], '[')
 	for i := range attempts {
 		a := &attempts[i]
-		if !isPlain(a.Provider) || !isPlain(a.KeyID) || !isPlain(a.Model) || !isPlain(a.Error) {
+		if !isPlain(a.Provider) || !isPlain(a.KeyID) || !isPlain(a.Model) || !isPlain(a.Error) || !isPlain(a.Surface) {
 			text, err := json.Marshal(attempts)
 			stmt.BindText(param, string(text))
 			return err
@@ -147,7 +147,11 @@ func (in *Inserter) bindAttempts(stmt *sqlite.Stmt, param int, attempts []record
 		if a.Error != "" {
 			text = append(append(append(text, `,"error":"`...), a.Error...), '"')
 		}
-		text = append(strconv.AppendInt(append(text, `,"latency_ms":`...), a.LatencyMillis, 10), '}')
+		text = strconv.AppendInt(append(text, `,"latency_ms":`...), a.LatencyMillis, 10)
+		if a.Surface != "" {
+			text = append(append(append(text, `,"surface":"`...), a.Surface...), '"')
+		}
+		text = append(text, '}')
 	}
 	in.text = append(text, ']')
 	stmt.BindText(param, string(in.text))

@@ -26,6 +26,7 @@ type failed struct {
 // relay, or what the client is told. Both are nil when the client has been answered already.
 func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy.Answer, *wire.Error) {
 	var failures []failed
+	var untranslatable *wire.Error
 	queue := queue{now: decision.Attempts, more: decision.More}
 	for calls := 0; calls < x.g.MaxAttempts; {
 		target, ok := queue.next(func(a route.Attempt) bool { return x.onTrialElsewhere(ctx, a) })
@@ -36,10 +37,17 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 		answer, failure := x.call(ctx, target)
 		if answer != nil {
 			x.served, x.answer, x.streaming = target, answer, answer.Stream
-			if len(failures) > 0 {
+			if len(failures) > 0 || untranslatable != nil {
 				x.event.DecisionReason = route.ReasonFallback
 			}
 			return answer, nil
+		}
+		if failure.Untranslatable != nil { // not asked, and not to be blamed
+			calls--
+			if untranslatable == nil {
+				untranslatable = failure.Untranslatable
+			}
+			continue
 		}
 		failures = append(failures, failed{target, failure})
 		x.blame(failure.Cause, target.Key)
@@ -51,6 +59,9 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 			return nil, x.relayRefusal(failure)
 		}
 		queue.learn(target, failure.Class)
+	}
+	if untranslatable != nil && len(failures) == 0 && len(degraded(decision)) == 0 {
+		return nil, untranslatable // else it may work again where nobody translates
 	}
 	x.event.DecisionReason = route.ReasonUnavailable
 	return nil, x.nothingLeft(decision, failures, queue.rest())
@@ -71,12 +82,18 @@ func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *
 	began := time.Now()
 	x.depart(to, began)
 	answer, failure := x.g.client.Open(ctx, x.request, proxy.Target{
-		Provider: to.Provider, Key: to.Key, Model: to.Model, Hint: x.hint(to),
+		Provider: to.Provider, Key: to.Key, Model: to.Model, As: to.As, Hint: x.hint(to),
 	})
 	now := time.Now()
 	entry := record.Attempt{
 		Provider: to.Provider.Identity, KeyID: to.Key.ID, Model: to.Model.Upstream,
 		LatencyMillis: now.Sub(began).Milliseconds(),
+	}
+	if failure != nil && failure.Untranslatable != nil {
+		return nil, failure
+	}
+	if to.As != x.op.Surface {
+		entry.Surface = string(to.As)
 	}
 	outcome := health.OK
 	var retryAfter time.Duration
@@ -166,6 +183,7 @@ func (x *exchange) relay(ctx context.Context, answer *proxy.Answer) {
 		h["X-Switchboard-Switches"] = []string{itoa(count)}
 	}
 	h["X-Switchboard-Decision"] = []string{x.event.DecisionReason}
+	x.translated(answer.Translated())
 	ttft := time.Since(x.began).Milliseconds()
 	x.event.TTFTMillis = &ttft
 	if answer.ReleaseRequest() {
@@ -226,10 +244,18 @@ func (x *exchange) named(a route.Attempt) {
 	h["X-Switchboard-Model"] = []string{percent(a.Model.Upstream)}
 }
 
+// translated says in the headers what a translation was from and to, and what it left out.
+func (x *exchange) translated(how string) {
+	if how != "" {
+		x.w.Header()["X-Switchboard-Translated"] = []string{how}
+	}
+}
+
 // relayRefusal passes on an answer that says the request itself is wrong: no failover.
 func (x *exchange) relayRefusal(f *proxy.Failure) *wire.Error {
 	x.event.Outcome = record.OutcomeUpstreamError
 	x.w.Header()["X-Switchboard-Decision"] = []string{x.event.DecisionReason}
+	x.translated(f.Translated)
 	if !f.JSON {
 		return &wire.Error{Status: f.Status, Type: typeOf(f.Status), Message: "The provider refused the request: " + http.StatusText(f.Status) + "."}
 	}

@@ -214,7 +214,7 @@ func (x *exchange) plan() route.Decision { return x.catalog.Plan(x.question()) }
 // question is all that a decision depends on.
 func (x *exchange) question() route.Input {
 	return route.Input{
-		Model: x.request.Fields.Model, Surface: x.op.Surface, SessionKey: x.identity.Key,
+		Model: x.request.Fields.Model, Surface: x.op.Surface, Native: !x.op.Billed, SessionKey: x.identity.Key,
 		Pin: x.binding.Pin(), Home: x.home, Health: x.g.Board.View(x.began),
 		EstimatedInput: x.estimatedInput(), Draw: x.draw,
 		Stream: x.request.Fields.Stream, Signals: x.g.Signals.View(x.began), Random: x.g.Random,

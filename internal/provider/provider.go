@@ -46,11 +46,15 @@ type Provider struct {
 	NoAuth        bool  // api_keys: []: the upstream needs no credential
 	StickyKeys    bool
 	Billing       Billing
-	StreamOptions bool   // the upstream understands stream_options
-	Translate     bool   // requests of other surfaces are translated for it, where they can be
-	SessionHint   bool   // a hint of the session is sent where the vendor takes one
-	APIVersion    string // azure: the api-version of deployment URLs; empty: none
-	Models        []Model
+	StreamOptions bool // the upstream understands stream_options
+	Translate     bool // requests of other surfaces are translated for it, where they can be
+	CacheMarkers  bool // cache_control is added to translated requests that bring none
+	// TranslatedMaxTokens is the max_tokens of a translated request without a limit, where the
+	// provider wants one; 0: translate's default.
+	TranslatedMaxTokens int
+	SessionHint         bool   // a hint of the session is sent where the vendor takes one
+	APIVersion          string // azure: the api-version of deployment URLs; empty: none
+	Models              []Model
 }
 
 // Model is a model that a provider serves.

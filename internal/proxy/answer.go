@@ -36,6 +36,8 @@ type Answer struct {
 	billed   bool
 	key      string
 
+	translation *translation // nil: the client speaks the provider's surface
+
 	observer provider.Stream
 	filter   filter
 	hide     bool // we asked for usage, the client did not
@@ -109,6 +111,9 @@ func (a *Answer) WriteHeader(w http.ResponseWriter) {
 	header := w.Header()
 	CopyHeaders(header, a.response.Header, a.key)
 	switch {
+	case a.translation != nil && !a.Stream:
+		header["Content-Type"] = []string{"application/json"}
+		header["Content-Length"] = []string{strconv.Itoa(len(a.held))}
 	case a.Stream:
 		header["Cache-Control"] = []string{"no-cache"}
 		header["X-Accel-Buffering"] = []string{"no"}
@@ -193,14 +198,18 @@ func (a *Answer) expire() {
 // still fail over, else its beginning.
 func (a *Answer) readHead() *Failure {
 	a.begin() // its head is there
-	if n := a.response.ContentLength; n >= 0 && n <= maxUnary {
+	most := maxUnary
+	if a.translation != nil {
+		most = maxTranslated
+	}
+	if n := a.response.ContentLength; n >= 0 && n <= int64(most) {
 		a.held = make([]byte, n)
 		if _, err := io.ReadFull(a, a.held); err != nil {
 			return a.broken(err)
 		}
 		a.eof = true
 	}
-	for !a.eof && len(a.held) < maxUnary {
+	for !a.eof && len(a.held) < most {
 		chunk, err := a.read()
 		a.held = append(a.held, chunk...)
 		if errors.Is(err, io.EOF) {
@@ -217,7 +226,7 @@ func (a *Answer) readHead() *Failure {
 	if a.eof && a.plain && a.billed {
 		a.usage, a.responseID = a.vendor.ReadAnswer(a.surface, a.held, true)
 	}
-	return nil
+	return a.translateWhole()
 }
 
 func (a *Answer) copyUnary(w http.ResponseWriter) Ending {

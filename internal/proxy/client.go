@@ -45,6 +45,9 @@ type Target struct {
 	Provider *provider.Provider
 	Key      provider.Key
 	Model    provider.Model
+	// As is the surface in which the provider is called; empty: the request's. Request and
+	// answer are translated where it is another.
+	As wire.Surface
 	// Hint names the session to the provider; empty: nothing does. It is opaque here.
 	Hint string
 }
@@ -96,12 +99,23 @@ type Failure struct {
 	Body   []byte // of the answer, redacted, at most 64 KiB
 	JSON   bool   // Body is a JSON document
 	Cause  error  // for the log
+	// Untranslatable: nothing was sent, as the request asks for what the provider's surface does
+	// not have. No provider is to blame, and another may serve.
+	Untranslatable *wire.Error
+	Translated     string // see Answer.Translated
 }
 
 // Open calls the target and returns once its answer is worth committing to: the first
 // output of a stream has been read, or a whole small answer, or the head of a large one.
 // Exactly one of answer and failure is not nil. The caller must Close the answer.
 func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer, *Failure) {
+	var translation *translation
+	if to.As != "" && to.As != r.Surface {
+		var e *wire.Error
+		if r, translation, e = translated(r, to, time.Now().Unix()); e != nil {
+			return nil, &Failure{Failure: provider.Failure{Class: health.Request}, Status: e.Status, Untranslatable: e}
+		}
+	}
 	askUsage := r.Surface == wire.Chat && r.Fields.Stream && to.Provider.StreamOptions && !r.Fields.IncludeUsage
 	vendor := c.vendor(to.Provider)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -112,6 +126,7 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 	a := &Answer{
 		client: c, vendor: vendor, surface: r.Surface, ctx: ctx, cancel: cancel, key: to.Key.Text,
 		since: time.Now(), observer: vendor.NewStream(r.Surface), hide: askUsage, billed: r.Billed,
+		translation: translation,
 	}
 	a.timer = time.AfterFunc(first, a.expire)
 	opened := false
@@ -237,8 +252,11 @@ func (a *Answer) refusal() *Failure {
 		f.Failure = provider.Failure{Class: health.Request} // says nothing of the model
 	}
 	body = a.vendor.ErrorBody(body)
-	f.Body = provider.Redact(body, a.keys())
 	f.JSON = a.plain && isJSONObject(body)
+	if f.JSON {
+		body = a.translation.body(f.Status, body)
+	}
+	f.Body, f.Translated = provider.Redact(body, a.keys()), a.Translated()
 	return f
 }
 

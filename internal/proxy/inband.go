@@ -20,7 +20,7 @@ func (a *Answer) inBand(data []byte) *Failure {
 	f.Failure, f.Status = a.observer.Failure()
 	body := errorAnswer(a.surface, data, f.Status)
 	f.JSON = body != nil
-	f.Body = provider.Redact(body, a.keys())
+	f.Body, f.Translated = provider.Redact(a.translation.body(f.Status, body), a.keys()), a.Translated()
 	return f
 }
 

@@ -18,13 +18,16 @@ func (a *Answer) holdPreamble() *Failure {
 	a.filter.start(&a.observer, a.hide && a.plain, a.keys())
 	if !a.plain {
 		a.begin()
+		if a.translation != nil {
+			return a.untranslated("compressed in an unknown way")
+		}
 		return nil
 	}
 	var since time.Time // of the first event
 	for {
 		chunk, err := a.read()
 		out, marks := a.filter.feed(chunk)
-		a.held = append(a.held, out...)
+		a.held = append(a.held, a.translation.feed(out)...)
 		if len(chunk) > 0 {
 			if since.IsZero() {
 				since = time.Now()
@@ -32,7 +35,7 @@ func (a *Answer) holdPreamble() *Failure {
 		}
 		if err != nil {
 			more, last := a.filter.close()
-			a.held, marks = append(a.held, more...), marks|last
+			a.held, marks = append(a.held, a.translation.feed(more)...), marks|last
 		}
 		a.note(marks)
 		switch {
@@ -83,7 +86,7 @@ func (a *Answer) copyStream(w http.ResponseWriter) Ending {
 				out, marks = a.filter.feed(chunk)
 				a.note(marks)
 			}
-			if ending, done := a.send(client, out); done {
+			if ending, done := a.send(client, a.translation.feed(out)); done {
 				return ending
 			}
 		}
@@ -100,7 +103,10 @@ func (a *Answer) copyStream(w http.ResponseWriter) Ending {
 	if !a.failed {
 		out, marks := a.filter.close()
 		a.note(marks)
-		if ending, done := a.send(client, out); done {
+		if ending, done := a.send(client, a.translation.feed(out)); done {
+			return ending
+		}
+		if ending, done := a.send(client, a.translation.close()); done {
 			return ending
 		}
 	}
@@ -135,8 +141,8 @@ func (a *Answer) endStream(client *clientWriter, failure error) Ending {
 		e.Status, e.Code = http.StatusGatewayTimeout, "timeout"
 		e.Message = "The provider's answer stopped: " + ending.Cause.Error() + "."
 	}
-	note := wire.StreamError(a.surface, e)
-	if a.filter.partial {
+	note := wire.StreamError(a.clientSurface(), e)
+	if a.filter.partial && a.translation == nil {
 		note = append([]byte("\n\n"), note...) // never glue it to a half line
 	}
 	a.send(client, note)

@@ -61,6 +61,8 @@ type Attempt struct {
 	Status        int    `json:"status,omitempty"` // HTTP status; 0 when there was none
 	Error         string `json:"error,omitempty"`  // class of the failure: "rate_limited", "server_error", …
 	LatencyMillis int64  `json:"latency_ms"`       // call to first output, or to the failure
+	// Surface is the provider's, where it is not the request's: the call was translated.
+	Surface string `json:"surface,omitempty"`
 }
 
 // Outcomes of a request.

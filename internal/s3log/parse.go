@@ -312,6 +312,9 @@ func (b *batch) attempt(c *cursor, a *record.Attempt) {
 		case "latency_ms":
 			a.LatencyMillis = c.int()
 			field = 1 << 5
+		case "surface":
+			b.string(c, &a.Surface)
+			field = 1 << 6
 		}
 		if field == 0 || seen&field != 0 {
 			c.fail(other)

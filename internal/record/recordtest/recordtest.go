@@ -59,7 +59,7 @@ func Full(n int) record.Event {
 		Switched: true, SwitchCount: num(), SwitchCostNanoUSD: num(),
 		Attempts: []record.Attempt{
 			{Provider: "anthropic-main", KeyID: "k1", Model: "m-ant", Status: 429, Error: "rate_limited", LatencyMillis: 12},
-			{Provider: "openai-main", KeyID: "second", Model: "real-big-1", Status: 200, LatencyMillis: 340},
+			{Provider: "openai-main", KeyID: "second", Model: "real-big-1", Status: 200, LatencyMillis: 340, Surface: "openai-chat-completions"},
 		},
 		DegradedProviders: []string{"anthropic-main", "groq"},
 		Stream:            true, InputTokens: num(), CachedInputTokens: num(), CacheWriteTokens: num(),
