@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchboard/internal/fleettest"
 	"switchboard/internal/functionurl"
 	"switchboard/internal/record"
 )
@@ -99,7 +100,7 @@ func told(s *stack) (all, alpha, beta sums) {
 	s.serve(turn{}, http.StatusOK, "A") // no session
 	all.add(second, priceA(second))
 
-	s.a.Does(fails(http.StatusTooManyRequests)) // from now on for ten minutes
+	s.a.Does(fleettest.Fails(http.StatusTooManyRequests)) // from now on for ten minutes
 	s.b.Does(uses(third))
 	s.serve(turn{session: "shared"}, http.StatusOK, "B")
 	alpha.add(third, priceB(third))
@@ -114,7 +115,7 @@ func told(s *stack) (all, alpha, beta sums) {
 	s.serve(turn{session: "down", model: "m-down"}, http.StatusServiceUnavailable, "")
 	all.Requests++ // nobody served it: it is not unpriced, it cost nothing
 
-	s.b.Does(drips)
+	s.b.Does(fleettest.Drips)
 	left := s.begin(turn{session: "left", model: "B/m", more: `,"stream":true`})
 	left.Body.Read(make([]byte, 10)) //nolint:errcheck // the first output, or the test fails below
 	left.Body.Close()                //nolint:errcheck // it is what is tested

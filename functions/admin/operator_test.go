@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"switchboard/internal/affinity"
+	"switchboard/internal/fleettest"
 	"switchboard/internal/functionurl"
 )
 
@@ -61,7 +62,7 @@ func TestOperatorMovesAndClears(t *testing.T) {
 
 func TestOperatorSeesADegradation(t *testing.T) {
 	s := newStack(t, functionurl.Options{})
-	s.a.Does(fails(http.StatusTooManyRequests))
+	s.a.Does(fleettest.Fails(http.StatusTooManyRequests))
 	s.b.Does(uses(tokens{1, 0, 1}))
 	s.serve(turn{}, http.StatusOK, "B")
 	s.route.Rest()
@@ -94,7 +95,7 @@ func TestOperatorSeesADegradation(t *testing.T) {
 // What is explained is what then happens, and explaining calls and writes nothing.
 func TestExplainIsWhatHappens(t *testing.T) {
 	s := newStack(t, functionurl.Options{})
-	s.a.Does(fails(http.StatusTooManyRequests))
+	s.a.Does(fleettest.Fails(http.StatusTooManyRequests))
 	s.b.Does(uses(tokens{1, 0, 1}))
 	s.serve(turn{session: "s"}, http.StatusOK, "B") // A is left alone from now on
 	s.route.Rest()

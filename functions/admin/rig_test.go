@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"switchboard/internal/fleettest"
 	"switchboard/internal/functionurl"
@@ -64,7 +63,7 @@ func newStack(t *testing.T, o functionurl.Options) *stack {
 	t.Helper()
 	s := &stack{
 		T: t, cloud: fleettest.NewCloud(t),
-		a: fleettest.NewProvider(t, uses(tokens{})), b: fleettest.NewProvider(t, uses(tokens{})), c: fleettest.NewProvider(t, fails(http.StatusInternalServerError)),
+		a: fleettest.NewProvider(t, uses(tokens{})), b: fleettest.NewProvider(t, uses(tokens{})), c: fleettest.NewProvider(t, fleettest.Fails(http.StatusInternalServerError)),
 	}
 	path := filepath.Join(t.TempDir(), "switchboard.yaml")
 	text := fmt.Sprintf(configuration, sha256.Sum256([]byte(alphaKey)), sha256.Sum256([]byte(betaKey)), s.a.URL, s.b.URL, s.c.URL)
@@ -87,50 +86,10 @@ func (s *stack) flush() {
 	s.cloud.Flush()
 }
 
-// tokens are what a provider says that it has used. The zero value is usage that it does not say.
+// tokens are what a provider says that it has used.
 type tokens struct{ in, cached, out int64 }
 
-// uses answers at once, and so did a provider that used these tokens.
-func uses(n tokens) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // its caller may have gone
-		answer := map[string]any{
-			"id": "c-1", "object": "chat.completion",
-			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": "hi"}}},
-		}
-		if n != (tokens{}) {
-			answer["usage"] = map[string]any{
-				"prompt_tokens": n.in, "completion_tokens": n.out, "total_tokens": n.in + n.out,
-				"prompt_tokens_details": map[string]any{"cached_tokens": n.cached},
-			}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(answer) //nolint:errcheck // its caller may have gone
-	}
-}
-
-// fails answers with a status and nothing that a client should see.
-func fails(status int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // its caller may have gone
-		w.Header().Set("Retry-After", "600")
-		w.WriteHeader(status)
-	}
-}
-
-// drips sends pieces until its caller has gone.
-func drips(w http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body) //nolint:errcheck // its caller may have gone
-	w.Header().Set("Content-Type", "text/event-stream")
-	for r.Context().Err() == nil {
-		io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n") //nolint:errcheck // its caller may have gone
-		w.(http.Flusher).Flush()
-		select {
-		case <-r.Context().Done():
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
+func uses(n tokens) http.HandlerFunc { return fleettest.Uses(n.in, n.cached, n.out) }
 
 // turn is one request of a client.
 type turn struct{ key, session, model, more string }

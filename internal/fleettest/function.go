@@ -2,7 +2,6 @@ package fleettest
 
 import (
 	"context"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
@@ -63,45 +62,4 @@ func (f *Function) Rest() {
 			return e.State == functionurl.Busy || e.State == functionurl.Starting || e.State == functionurl.Ending
 		})
 	})
-}
-
-// Provider is a provider that does as it is told, on a socket until the test ends.
-type Provider struct {
-	URL string
-
-	mu     sync.Mutex
-	answer http.HandlerFunc
-	calls  int
-}
-
-// NewProvider starts a provider.
-func NewProvider(t testing.TB, answer http.HandlerFunc) *Provider {
-	t.Helper()
-	p := &Provider{answer: answer}
-	server := httptest.NewServer(p)
-	t.Cleanup(server.Close)
-	p.URL = server.URL
-	return p
-}
-
-func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	p.calls++
-	answer := p.answer
-	p.mu.Unlock()
-	answer(w, r)
-}
-
-// Does changes what it answers from now on.
-func (p *Provider) Does(answer http.HandlerFunc) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.answer = answer
-}
-
-// Calls is how often it was asked.
-func (p *Provider) Calls() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.calls
 }
