@@ -61,7 +61,7 @@ func (q *question) prepare() error {
 			return err
 		}
 	}
-	if q.plan.byKind || q.plan.byPath {
+	if q.plan.byKind || q.plan.byPath && q.plan.byTime {
 		return q.countKinds()
 	}
 	return nil

@@ -89,7 +89,9 @@ func (p *plan) cells(v *audit.Values) string {
 		query := p.sessionQuery(v)
 		where, edge = append(where, "c.thread "+query), append(edge, "e.thread "+query)
 	}
-	if p.byKind || p.byPath {
+	// Without names and times the threads are chosen, and a thread has one user path; so have
+	// those of a session id.
+	if p.byKind || p.byPath && p.byTime && p.f.SessionID == "" {
 		kinds := " IN (SELECT k.id FROM event_kind k WHERE " + p.kindWhere(v) + ")"
 		plus := "" // a plus keeps an index from being used
 		if p.f.SessionID != "" || !p.fewKinds {
