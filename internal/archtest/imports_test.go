@@ -57,7 +57,7 @@ func table() map[string]row {
 		"admin":    {plane, "admin/ui affinity audit auth gateway health provider record session wire virtual", "", "it reads what the data plane leaves, asks it why, and never serves a completion"},
 		"admin/ui": {plane, "audit record", "", "templates take values; who may see them is decided before"},
 
-		"config": {edge, "auth gateway health provider proxy route session wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
+		"config": {edge, "auth gateway health provider proxy route session translate wire", "github.com/goccy/go-yaml", "it yields the checked values that the domain takes (ADR 0005)"},
 
 		"awsclient": {adapter, "", "github.com/aws/aws-sdk-go-v2", "region, credentials, endpoints, roots and secrets; what is stored where is the others' business"},
 

@@ -346,10 +346,10 @@ func TestBadFiles(t *testing.T) {
 			name: "key text where a name belongs",
 			file: "providers:\n  o:\n    type: openai\n    " + secretKey + ": x\n    api_keys:\n      - " + secretKey + ": x\n    models: [m]\n" + secretKey + ": y\nlog_level: " + secretKey + "\n",
 			want: []string{
-				`4:5: providers.o: unknown key (not shown); known here: type, base_url, surfaces, api_keys, session_sticky_keys, billing_model, stream_options, session_hint, resource, api_version, region, models`,
+				`4:5: providers.o: unknown key (not shown); known here: type, base_url, surfaces, api_keys, session_sticky_keys, billing_model, stream_options, session_hint, resource, api_version, region, translation, models`,
 				`6:9: providers.o.api_keys[0]: unknown key (not shown); known here: id, key`,
 				`6:9: providers.o.api_keys[0].key: missing; env:NAME`,
-				`8:1: unknown key (not shown); known here: listen, session_db_path, log_level, auth, session, providers, virtual_models, models_endpoint, routing, timeouts, degrade, limits`,
+				`8:1: unknown key (not shown); known here: listen, session_db_path, log_level, auth, session, providers, virtual_models, translation, models_endpoint, routing, timeouts, degrade, limits`,
 				`9:12: log_level: the value (not shown) is not known; one of debug, info, warn, error`,
 			},
 		},

@@ -122,6 +122,7 @@ type loader struct {
 	virtualAt                         map[string]place
 	baseAt                            map[string]place // by provider identity
 	providersGiven                    bool
+	translation                       translation
 	lambda                            bool     // a Function URL is public, whatever listen says
 	carried                           bool     // by the Lambda runtime: nobody listens
 	unused                            []string // keys of the file that mean nothing on Lambda
@@ -139,6 +140,8 @@ func newLoader(src Source) *loader {
 		catalogs:  map[string][]provider.Model{},
 		virtualAt: map[string]place{},
 		baseAt:    map[string]place{},
+
+		translation: newTranslation(),
 		cfg: &Config{
 			Listen:      "127.0.0.1:8080",
 			LogLevel:    "info",

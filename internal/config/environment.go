@@ -113,6 +113,7 @@ func (l *loader) finish(fileFound bool) {
 		l.environmentProviders()
 	}
 	l.finishProviders()
+	l.finishTranslation()
 	l.finishVirtuals()
 	l.finishAuth(fileFound)
 	l.finishFunction()

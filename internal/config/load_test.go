@@ -51,6 +51,7 @@ providers:
 `, "L=  second key\n")
 	want := &provider.Provider{
 		Identity: "openai-main", Type: "openai", BaseURL: "https://x.example/v1",
+		Translate: true, CacheMarkers: true, TranslatedMaxTokens: 8192,
 		Surfaces:   []wire.Surface{wire.Responses, wire.Chat},
 		Keys:       []provider.Key{key("1", "key-of-the-test"), key("second", "second key"), key("3", "literal-key-text")},
 		StickyKeys: false, Billing: provider.Subscription, StreamOptions: false,

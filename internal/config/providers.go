@@ -54,6 +54,7 @@ func (l *loader) provider(identity string, v value) {
 		{name: "billing_model", read: l.enum(&billing,
 			string(provider.Subscription), string(provider.PayAsYouGo), string(provider.Free))},
 	}, l.presetFields(&own), []field{
+		{name: "translation", read: l.ownTranslation(p)},
 		{name: "models", read: func(v value) { models = &v }},
 	})...)
 	p.Billing = provider.Billing(billing)

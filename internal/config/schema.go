@@ -18,6 +18,7 @@ func (l *loader) readFile(text []byte) bool {
 		field{name: "session", read: l.session},
 		field{name: "providers", read: l.providers},
 		field{name: "virtual_models", read: l.virtualModels},
+		field{name: "translation", read: l.readTranslation},
 		field{name: "models_endpoint", read: l.modelsEndpoint},
 		field{name: "routing", read: l.routing},
 		field{name: "timeouts", read: l.timeouts},
