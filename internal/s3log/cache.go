@@ -142,7 +142,7 @@ func openConn(path string, cacheKiB int, flags ...sqlite.OpenFlags) (*sqlite.Con
 	}
 	for _, pragma := range []string{
 		fmt.Sprintf("PRAGMA cache_size=-%d", cacheKiB),
-		"PRAGMA page_size=8192",
+		"PRAGMA page_size=16384",
 		"PRAGMA journal_mode=wal",
 		// What a crash of the machine damages is loaded again.
 		"PRAGMA synchronous=off",

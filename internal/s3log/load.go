@@ -1,9 +1,6 @@
 package s3log
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +35,7 @@ type pendingObject struct {
 // it returns, what has been read is in the cache, also when it was cut short. Keep are all
 // hours that the question needs.
 func (r *Reader) load(ctx context.Context, c *cache, s, keep hours) error {
-	l := loading{reader: r, cache: c, keep: keep, free: make(chan *batch, 2*r.options.Parallel)}
+	l := loading{reader: r, cache: c, keep: keep, free: make(chan *batch, 2*r.options.Parallel), idle: make(chan *unzipper, r.options.Parallel)}
 	objects := func(yield func(pendingObject) bool) {
 		l.listErr = r.eachPending(ctx, c, s, yield)
 	}
@@ -94,6 +91,7 @@ type loading struct {
 	cache  *cache
 	keep   hours
 	free   chan *batch
+	idle   chan *unzipper
 
 	listErr  error
 	failed   error // the last object that could not be read
@@ -125,12 +123,13 @@ func (l *loading) read(ctx context.Context, object pendingObject, emit func(part
 // damage that is in the object itself is counted as an unreadable record.
 func (l *loading) split(body io.Reader, emit func(*batch) bool) (unreadable int64, err error) {
 	source := &noted{r: body}
-	plain, err := unzipped(source)
-	var all *records
+	u := l.unzipper()
+	defer l.putBack(u)
+	plain, err := u.open(source)
 	if err == nil {
-		all = newRecords(plain, nil)
+		all := newRecords(plain, u.buf)
 		err = l.batches(all, emit)
-		unreadable = all.unreadable
+		unreadable, u.buf = all.unreadable, all.buf
 	}
 	if err != nil && source.err == nil {
 		return unreadable + 1, nil // all bytes have come, and they are no gzip
@@ -177,29 +176,6 @@ func (l *loading) recycle(b *batch) {
 	case l.free <- b:
 	default:
 	}
-}
-
-// noted remembers an error of its reader other than its end.
-type noted struct {
-	r   io.Reader
-	err error
-}
-
-func (n *noted) Read(p []byte) (int, error) {
-	k, err := n.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		n.err = err
-	}
-	return k, err
-}
-
-// unzipped reads what is in a gzip stream, of any number of members; other streams as they are.
-func unzipped(r io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReaderSize(r, 64<<10)
-	if magic, _ := buffered.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return buffered, nil
-	}
-	return gzip.NewReader(buffered)
 }
 
 // take stores a part.
