@@ -92,7 +92,7 @@ func TestExplainRefusals(t *testing.T) {
 		code       string
 	}{
 		{"/v1/chat/completions", `{"model":"nobody's","messages":[]}`, 404, "model_not_found"},
-		{"/v1/messages", `{"model":"m-oai","messages":[]}`, 404, "model_not_found"},
+		{"/v1/responses", `{"model":"m-ant","input":"x"}`, 404, "model_not_found"},
 		{"/v1/chat/completions", `{"model":`, 400, ""},
 		{"/v1/chat/completions", ``, 400, ""},
 		{"/v1/chat/completions", `{"model":"a","model":"b"}`, 400, ""},
