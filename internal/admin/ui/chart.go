@@ -8,7 +8,7 @@ import (
 // The canvas of a chart, in units of its own: a page scales it to the room there is.
 const (
 	chartWidth, chartHeight    = 480, 190
-	chartLeft, chartBottom     = 58, 24
+	chartLeft, chartBottom     = 70, 24
 	chartTop, chartRight       = 8, 4
 	plotWidth, plotHeight      = chartWidth - chartLeft - chartRight, chartHeight - chartTop - chartBottom
 	chartLabels, chartMaxWidth = 5, 34
