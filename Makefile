@@ -13,7 +13,7 @@ AWS_DONE := $(AWS_VENV)/.done
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz bench bench-lambda clean
+.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz fleet bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ arch: ## imports, documentation, globals: the house's rules
 
 fuzz: ## every fuzz target for FUZZTIME
 	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+fleet: ## compare ways of routing over a simulated fleet, write docs/routing.md
+	$(GO) run ./bench/fleet
 
 bench: ## measure against the floor, write docs/performance.md (BENCH_DIR, BENCH_REPS)
 	$(GO) run ./bench -tools $(BENCH_DIR) -reps $(BENCH_REPS)
