@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"switchboard/internal/affinity"
@@ -60,11 +61,22 @@ func (x *exchange) attempt(ctx context.Context, decision route.Decision) (*proxy
 		}
 		queue.learn(target, failure.Class)
 	}
-	if untranslatable != nil && len(failures) == 0 && len(degraded(decision)) == 0 {
-		return nil, untranslatable // else it may work again where nobody translates
+	if untranslatable != nil && len(failures) == 0 && !x.mayBeServed(decision) {
+		return nil, untranslatable
 	}
 	x.event.DecisionReason = route.ReasonUnavailable
 	return nil, x.nothingLeft(decision, failures, queue.rest())
+}
+
+// mayBeServed tells whether a request that cannot be translated will be served when somebody
+// who speaks its surface is well again.
+func (x *exchange) mayBeServed(decision route.Decision) bool {
+	for _, p := range x.catalog.Providers() {
+		if p.Speaks(x.op.Surface) && slices.Contains(degraded(decision), p.Identity) {
+			return true
+		}
+	}
+	return false
 }
 
 // givenUp ends a request that its client or our own deadline has ended: no provider is to blame.
