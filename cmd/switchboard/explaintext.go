@@ -155,6 +155,9 @@ func noteText(c *gateway.Candidate) string {
 	if c.Pinned {
 		notes = append(notes, "pin")
 	}
+	if c.TranslatedTo != "" {
+		notes = append(notes, "translated to "+c.TranslatedTo)
+	}
 	if h := c.Health; h != nil {
 		text := h.State + ": " + h.Reason
 		if h.RetryAt != nil {

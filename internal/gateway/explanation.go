@@ -78,6 +78,8 @@ type Candidate struct {
 	Score                *ScoreFacts  `json:"score,omitempty"`  // nil: the strategy is not adaptive, or there is nothing to compare
 	EstimatedCostNanoUSD *int64       `json:"estimated_cost_nano_usd"`
 	EstimatedCost        *json.Number `json:"estimated_cost"` // in US dollars; nil: no price is known
+	// TranslatedTo is the surface in which the provider is called, where it is not the request's.
+	TranslatedTo string `json:"translated_to,omitempty"`
 }
 
 // HealthFacts is why a candidate is left alone, or on trial.
@@ -138,6 +140,9 @@ func (e *explainer) candidate(a *route.Attempt, view health.View) Candidate {
 	}
 	if status := view.Status(a.Provider.Identity, a.Key.ID, a.Model.Upstream); status.State != health.Healthy {
 		c.Health = healthFacts(status)
+	}
+	if a.As != e.x.op.Surface {
+		c.TranslatedTo = string(a.As)
 	}
 	c.price(a.Model.Pricing, e.x.estimatedInput())
 	return c

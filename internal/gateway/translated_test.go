@@ -110,3 +110,15 @@ func checkShape(t *testing.T, client wire.Surface, a *answer) {
 		}
 	}
 }
+
+func TestExplainSaysWhatIsTranslated(t *testing.T) {
+	r := newRig(t, rigYAML(t))
+	got := r.gateway.Explain(t.Context(), ask("/v1/messages", `{"model":"m-oai","max_tokens":9,"messages":[]}`))
+	if len(got.Candidates) == 0 || got.Candidates[0].TranslatedTo != string(wire.Chat) || got.Refusal != nil {
+		t.Errorf("Explain = %s, want candidates translated to %s", explained(t, got), wire.Chat)
+	}
+	got = r.gateway.Explain(t.Context(), ask("/v1/chat/completions", chatBody))
+	if len(got.Candidates) == 0 || got.Candidates[0].TranslatedTo != "" {
+		t.Errorf("Explain = %s, want no translation", explained(t, got))
+	}
+}
