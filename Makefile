@@ -10,10 +10,12 @@ PY_DONE := $(VENV)/.done
 # Where AWS's sam and the emulator MiniStack are; AWS_VENV=DIR takes one that is there already.
 AWS_VENV ?= $(CURDIR)/.cache/aws-venv
 AWS_DONE := $(AWS_VENV)/.done
+# The browser of test-browser; CHROMIUM=PATH takes another.
+CHROMIUM ?= /usr/bin/chromium
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-e2e test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz fleet bench bench-lambda clean
+.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-e2e test-browser test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz fleet bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,13 +64,17 @@ $(AWS_DONE): e2e/deploy/requirements.txt
 	$(AWS_VENV)/bin/pip install --quiet --disable-pip-version-check -r e2e/deploy/requirements.txt
 	@touch $@
 
-test: test-unit test-e2e test-emulator template-lint test-deploy ## all tests, with their set-up
+test: test-unit test-e2e test-browser test-emulator template-lint test-deploy ## all tests, with their set-up
 
 test-unit: ## tests that need only Go, with the race detector
 	$(GO) test -race ./...
 
 test-e2e: $(JS_DONE) $(PY_DONE) ## the official SDKs against real processes: one machine, and the Function URL
 	$(GO) test -race -count=1 -tags e2e ./e2e/...
+
+test-browser: ## the dashboard in Chromium, at two widths; pictures of it in .cache/screenshots
+	@command -v "$(CHROMIUM)" >/dev/null || { echo "no Chromium at $(CHROMIUM): apt-get install --no-install-recommends chromium, or CHROMIUM=PATH" >&2; exit 1; }
+	CHROMIUM="$(CHROMIUM)" $(GO) test -count=1 -tags browser ./e2e/browser
 
 # npm writes this file last.
 $(JS_DONE): e2e/js/package.json e2e/js/package-lock.json
@@ -90,10 +96,10 @@ format-check: ## fail when a file is not formatted
 
 vet: ## go vet, also of the tagged tests
 	$(GO) vet ./...
-	$(GO) vet -tags e2e,deploy,emulator ./...
+	$(GO) vet -tags e2e,browser,deploy,emulator ./...
 
 lint: ## the linters of .golangci.yml
-	$(TOOL) golangci-lint run --build-tags e2e,deploy,emulator ./...
+	$(TOOL) golangci-lint run --build-tags e2e,browser,deploy,emulator ./...
 
 lint-tool: ## build the linter; the first time takes minutes
 	$(TOOL) golangci-lint version
