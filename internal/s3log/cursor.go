@@ -25,6 +25,10 @@ func (c *cursor) space() {
 
 // need takes a sign, behind white space.
 func (c *cursor) need(sign byte) {
+	if c.bad == event && c.pos < len(c.text) && c.text[c.pos] == sign {
+		c.pos++ // as recorders write it
+		return
+	}
 	c.space()
 	switch {
 	case c.bad != event:
@@ -66,19 +70,22 @@ func (c *cursor) quoted() (from, to int) {
 		return 0, 0
 	}
 	start, ascii := c.pos, true
-	for i := start; i < len(c.text); i++ {
-		switch b := c.text[i]; {
+	for i, b := range c.text[start:] {
+		if b > '"' && b != '\\' && b < utf8.RuneSelf || b == ' ' || b == '!' {
+			continue
+		}
+		switch {
 		case b == '"':
-			c.pos = i + 1
-			if !ascii && !utf8.Valid(c.text[start:i]) {
+			c.pos = start + i + 1
+			if !ascii && !utf8.Valid(c.text[start:start+i]) {
 				c.fail(other)
 			}
-			return start, i
-		case b == '\\' || b < ' ':
-			c.fail(other)
-			return 0, 0
+			return start, start + i
 		case b >= utf8.RuneSelf:
 			ascii = false
+		default: // an escape or a control character
+			c.fail(other)
+			return 0, 0
 		}
 	}
 	c.fail(short)
