@@ -85,12 +85,12 @@ func start(ctx context.Context, getenv func(string) string, stderr io.Writer) (h
 func openReader(ctx context.Context, env *awsclient.Env, from config.AWS, pins *dynamo.Store, logger *slog.Logger) (audit.Reader, error) {
 	if from.AuditEngine == config.AuditAthena {
 		return athena.New(athena.NewClient(env.Config("athena")), athena.Options{
-			Database: from.AthenaDatabase, Workgroup: from.AthenaWorkgroup, Window: inUse(pins), Logger: logger,
+			Database: from.AthenaDatabase, Workgroup: from.AthenaWorkgroup, Buffer: from.EventsBuffer, Window: inUse(pins), Logger: logger,
 		})
 	}
 	return s3log.Open(ctx, s3log.Options{
 		Bucket: s3log.NewS3(s3log.NewClient(env.Config("s3")), from.EventsBucket), Source: from.EventsBucket,
-		Dir: filepath.Join(os.TempDir(), "switchboard-events"), Window: inUse(pins), Logger: logger,
+		Dir: filepath.Join(os.TempDir(), "switchboard-events"), Buffer: from.EventsBuffer, Window: inUse(pins), Logger: logger,
 	})
 }
 

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Function is the Lambda function that the configuration is for.
@@ -30,6 +32,8 @@ type AWS struct {
 	AuditEngine     string // AuditS3, AuditAthena
 	AthenaDatabase  string // with AuditAthena
 	AthenaWorkgroup string // with AuditAthena
+	// EventsBuffer is how long the stream may hold an event back; 0: as if 60 s.
+	EventsBuffer time.Duration
 }
 
 // maxLambdaBody is the largest body that a Function URL's event holds for certain: an event
@@ -49,7 +53,7 @@ type Variable struct {
 // machine.
 func Variables(f Function) []Variable {
 	var list []Variable
-	for _, v := range (&AWS{}).variables(f) {
+	for _, v := range (&AWS{}).variables(f, new(string)) {
 		list = append(list, v.Variable)
 	}
 	if list == nil {
@@ -68,7 +72,8 @@ type awsVariable struct {
 	into *string
 }
 
-func (a *AWS) variables(f Function) []awsVariable {
+// variables are the function's. buffer takes the one that is no text.
+func (a *AWS) variables(f Function, buffer *string) []awsVariable {
 	if f == "" {
 		return nil
 	}
@@ -84,6 +89,7 @@ func (a *AWS) variables(f Function) []awsVariable {
 	}
 	return append(list,
 		awsVariable{Variable{"EVENTS_BUCKET", true, "the name of the S3 bucket with the routing events"}, &a.EventsBucket},
+		awsVariable{Variable{"EVENTS_BUFFER_SECONDS", false, "the buffer interval of the Firehose stream, 0 to 900"}, buffer},
 		awsVariable{Variable{"AUDIT_ENGINE", false, AuditS3 + " (default) or " + AuditAthena}, &a.AuditEngine},
 		awsVariable{Variable{"ATHENA_DATABASE", false, "the name of the Glue database of the routing events"}, &a.AthenaDatabase},
 		awsVariable{Variable{"ATHENA_WORKGROUP", false, "the name of the Athena workgroup to query in"}, &a.AthenaWorkgroup},
@@ -92,8 +98,8 @@ func (a *AWS) variables(f Function) []awsVariable {
 
 // readAWS reads the environment of a function; every fault is said at once.
 func (l *loader) readAWS() {
-	a := &l.cfg.AWS
-	for _, v := range a.variables(l.src.Function) {
+	a, buffer := &l.cfg.AWS, ""
+	for _, v := range a.variables(l.src.Function, &buffer) {
 		text := strings.TrimSpace(l.getenv(v.Name))
 		switch {
 		case text == "" && v.Required:
@@ -106,12 +112,19 @@ func (l *loader) readAWS() {
 	if l.src.Function != Admin {
 		return
 	}
+	if buffer != "" {
+		seconds, err := strconv.Atoi(buffer)
+		if err != nil || seconds < 0 || seconds > 900 {
+			l.fail(variable("EVENTS_BUFFER_SECONDS"), "%s is not usable; set it to the buffer interval of the Firehose stream, 0 to 900", show(buffer))
+		}
+		a.EventsBuffer = time.Duration(seconds) * time.Second
+	}
 	switch a.AuditEngine {
 	case "":
 		a.AuditEngine = AuditS3
 	case AuditS3:
 	case AuditAthena:
-		for _, v := range a.variables(Admin) {
+		for _, v := range a.variables(Admin, new(string)) {
 			if strings.HasPrefix(v.Name, "ATHENA_") && *v.into == "" {
 				l.fail(variable(v.Name), "missing, with AUDIT_ENGINE %s; set it to %s", AuditAthena, v.Meaning)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -231,6 +232,20 @@ func TestVariables(t *testing.T) {
 			if (err != nil) != v.Required {
 				t.Errorf("Load of %s without %s = %v, want an error: %v", f, v.Name, err, v.Required)
 			}
+		}
+	}
+}
+
+func TestEventsBuffer(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "60": time.Minute, "0": 0, "900": 15 * time.Minute} {
+		c, err := loadFunction(t, Admin, "", adminVars("EVENTS_BUFFER_SECONDS="+text)...)
+		if err != nil || c.AWS.EventsBuffer != want {
+			t.Errorf("EVENTS_BUFFER_SECONDS=%s: %v, want %v", text, err, want)
+		}
+	}
+	for _, text := range []string{"901", "-1", "1m", "6e1"} {
+		if _, err := loadFunction(t, Admin, "", adminVars("EVENTS_BUFFER_SECONDS="+text)...); err == nil || !strings.Contains(err.Error(), "0 to 900") {
+			t.Errorf("EVENTS_BUFFER_SECONDS=%s: %v, want an error that says the range", text, err)
 		}
 	}
 }

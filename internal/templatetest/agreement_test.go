@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -39,12 +40,12 @@ func TestEnvironment(t *testing.T) {
 			"SWITCHBOARD_CONFIG": "ssm:/switchboard/config", "SWITCHBOARD_LOG_LEVEL": "warn", "URL_AUTH_TYPE": "AWS_IAM",
 		}},
 		{"AdminFunction", nil, map[string]any{
-			"SESSION_TABLE": "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}",
+			"SESSION_TABLE": "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}", "EVENTS_BUFFER_SECONDS": "60",
 			"SWITCHBOARD_CONFIG": "switchboard.yaml", "AUDIT_ENGINE": "s3",
 		}},
 		{"AdminFunction", []string{"AuditEngine=athena", "AdminKey=ssm:/switchboard/admin"}, map[string]any{
 			"SWITCHBOARD_ADMIN_KEY": "ssm:/switchboard/admin",
-			"SESSION_TABLE":         "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}",
+			"SESSION_TABLE":         "${SessionTable}", "STATE_TABLE": "${StateTable}", "EVENTS_BUCKET": "${EventsBucket}", "EVENTS_BUFFER_SECONDS": "60",
 			"SWITCHBOARD_CONFIG": "switchboard.yaml", "AUDIT_ENGINE": "athena",
 			"ATHENA_DATABASE": "${EventsDatabase}", "ATHENA_WORKGROUP": "${EventsWorkgroup}",
 		}},
@@ -116,7 +117,7 @@ func TestFunctionsStartWithTheTemplatesVariables(t *testing.T) {
 				}
 				want := config.AWS{SessionTable: "SessionTable", StateTable: "StateTable", EventsStream: "EventsStream", URLAuthType: fmt.Sprint(variables["URL_AUTH_TYPE"])}
 				if function == config.Admin {
-					want = config.AWS{SessionTable: "SessionTable", StateTable: "StateTable", EventsBucket: "EventsBucket", AuditEngine: fmt.Sprint(variables["AUDIT_ENGINE"])}
+					want = config.AWS{SessionTable: "SessionTable", StateTable: "StateTable", EventsBucket: "EventsBucket", AuditEngine: fmt.Sprint(variables["AUDIT_ENGINE"]), EventsBuffer: time.Minute}
 					if want.AuditEngine == config.AuditAthena {
 						want.AthenaDatabase, want.AthenaWorkgroup = "EventsDatabase", "EventsWorkgroup"
 					}
