@@ -31,7 +31,7 @@ func flatTable() audit.Flat {
 // values written into the text. (Bound, eventdb proves them.)
 func TestFlatKeepsTheContract(t *testing.T) {
 	dialect := audit.Dialect{Literals: true, Relations: flatTable().Relations}
-	const deliveries = 1000 // there is no index
+	const deliveries = 400 // there is no index
 	audittest.RunWith(t, deliveries, func(t *testing.T, events []record.Event) audit.Reader {
 		return &flatReader{flatConn(t, events), dialect}
 	})
