@@ -47,9 +47,7 @@ func (a adaptive) order(dst []int, b *branch, w *walk) []int {
 	var room [8]rating
 	ratings := a.rate(room[:0], b, w)
 	if len(ratings) > 1 {
-		slices.SortStableFunc(ratings, func(x, y rating) int {
-			return cmp.Or(b.members[x.position].lastIfTranslated()-b.members[y.position].lastIfTranslated(), x.compare(y))
-		})
+		sortRatings(ratings, b)
 		if pool := speakers(ratings, b); len(pool) > 1 {
 			first := better(pool, b, w)
 			taken := pool[first]
@@ -66,6 +64,21 @@ func (a adaptive) order(dst []int, b *branch, w *walk) []int {
 		}
 	}
 	return dst
+}
+
+// sortRatings puts those that need a translation last, and otherwise the better ones first.
+// They are few, and slices.SortStableFunc would make the function of Lambda larger by 8 KB.
+func sortRatings(ratings []rating, b *branch) {
+	last := func(r *rating) int { return b.members[r.position].lastIfTranslated() }
+	for i := 1; i < len(ratings); i++ {
+		for j := i; j > 0; j-- {
+			x, y := &ratings[j-1], &ratings[j]
+			if cmp.Or(last(x)-last(y), x.compare(y)) <= 0 {
+				break
+			}
+			*x, *y = *y, *x
+		}
+	}
 }
 
 // speakers are those, of ratings in order, that need no translation, if there are any, else
@@ -91,7 +104,7 @@ func better(ratings []rating, b *branch, w *walk) int {
 	one := draw(ratings, b, uint32(random), total, -1)
 	total -= b.members[ratings[one].position].weight
 	other := draw(ratings, b, uint32(random>>32), total, one)
-	if ratings[other].compare(ratings[one]) < 0 {
+	if ratings[other].compare(&ratings[one]) < 0 {
 		return other
 	}
 	return one
@@ -145,7 +158,7 @@ type rating struct {
 	score    float64
 }
 
-func (r rating) compare(other rating) int { return cmp.Compare(r.score, other.score) }
+func (r *rating) compare(other *rating) int { return cmp.Compare(r.score, other.score) }
 
 const (
 	// usual is how many seconds an answer takes while nobody has answered.
@@ -201,13 +214,16 @@ func (w *walk) score(ratings []rating, b *branch, dearness int) {
 
 // comparePrices sets the ratios. A price that is not known is as bad as the worst known one.
 func comparePrices(ratings []rating) {
-	least := int64(0)
+	least, free := int64(0), false
 	for i := range ratings {
-		if p := ratings[i].price; p.known && p.nano > 0 && (least == 0 || p.nano < least) {
+		switch p := ratings[i].price; {
+		case !p.known:
+		case p.nano <= 0:
+			free = true
+		case least == 0 || p.nano < least:
 			least = p.nano
 		}
 	}
-	free := slices.ContainsFunc(ratings, func(r rating) bool { return r.price.known && r.price.nano <= 0 })
 	worst := 1.0
 	for i := range ratings {
 		r := &ratings[i]

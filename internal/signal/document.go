@@ -1,7 +1,6 @@
 package signal
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -45,27 +44,21 @@ func (d document) with(news document, now time.Time) document {
 		e.merge(news.of(target, now))
 		next.targets[target] = e
 	}
-	if len(next.targets) > maxShared {
-		for _, target := range next.sorted()[maxShared:] {
-			delete(next.targets, target)
-		}
+	for len(next.targets) > maxShared {
+		delete(next.targets, next.least())
 	}
 	return next
 }
 
-// sorted lists the targets, what has been seen most first.
-func (d document) sorted() []Target {
-	list := make([]Target, 0, len(d.targets))
-	for target := range d.targets {
-		list = append(list, target)
+// least is the target of which the least has been seen.
+func (d document) least() (least Target) {
+	attempts := math.Inf(1)
+	for target, e := range d.targets {
+		if e.attempts < attempts {
+			least, attempts = target, e.attempts
+		}
 	}
-	slices.SortFunc(list, func(a, b Target) int {
-		return cmp.Or(
-			cmp.Compare(d.targets[b].attempts, d.targets[a].attempts),
-			cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Model, b.Model),
-		)
-	})
-	return list
+	return least
 }
 
 // stored is the document as it is written.
