@@ -18,6 +18,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -246,6 +247,7 @@ func (p *tab) shoot(name string) {
 	for _, scheme := range []string{"dark", "light"} {
 		var picture []byte
 		err := p.try(
+			page.BringToFront(), // a tab behind another is not painted
 			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 			chromedp.FullScreenshot(&picture, 100),
 		)
