@@ -279,3 +279,25 @@ func TestExplainShowsScores(t *testing.T) {
 		}
 	})
 }
+
+// What Explain says of a session is what becomes of it, whatever the signals.
+func TestExplainForeseesAdaptive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, adapting)
+		for i, name := range []string{"A", "B", "C"} {
+			r.network.Set(name, after(time.Duration(i+1)*300*time.Millisecond))
+		}
+		seen := map[string]bool{}
+		for i := range 40 {
+			session := fmt.Sprint("X-Session-Id: s", i)
+			e := r.gateway.Explain(t.Context(), ask("/v1/chat/completions", chatBody, session))
+			if r.post("/v1/chat/completions", chatBody, session); r.last(t).Provider != e.Attempts[0].Provider || e.DecisionReason != r.last(t).DecisionReason {
+				t.Errorf("session %d: foreseen %s (%s), served by %s (%s)", i, e.Attempts[0].Provider, e.DecisionReason, r.last(t).Provider, r.last(t).DecisionReason)
+			}
+			seen[r.last(t).Provider] = true
+		}
+		if !seen["A"] || !seen["B"] {
+			t.Errorf("served by %v, want more than the best one", seen)
+		}
+	})
+}
