@@ -20,7 +20,7 @@ type pageQuery struct {
 // pageQuery reads the parameters of a page. Without dates it is about the last week, because
 // all there is may be much: days chooses another number, or all.
 func (a *Admin) pageQuery(raw, path string, more ...string) *pageQuery {
-	p := &pageQuery{query: parseQuery(raw, append(more, "days", "limit", "offset")...), path: path, values: url.Values{}, now: time.Now().UTC()}
+	p := &pageQuery{query: parseQuery(raw, append(more, "days", "limit", "offset", "until")...), path: path, values: url.Values{}, now: time.Now().UTC()}
 	given, _ := url.ParseQuery(raw) //nolint:errcheck // parseQuery has said it
 	for name, all := range given {
 		if len(all) == 1 && all[0] != "" && p.Faults[name] == nil {
@@ -28,6 +28,7 @@ func (a *Admin) pageQuery(raw, path string, more ...string) *pageQuery {
 		}
 	}
 	p.values.Del("offset")
+	p.values.Del("until")
 	days := p.oneOf("days", p.Extra["days"], []string{"1", "7", "30", "all"})
 	switch {
 	case p.values.Has("from") || p.values.Has("to") || p.Faults["from"] != nil || p.Faults["to"] != nil:
@@ -196,11 +197,12 @@ func (p *pageQuery) pager(shown int, total int64) pager {
 	if shown == 0 {
 		g.First = 0
 	}
+	until := strconv.FormatInt(p.freeze(p.now), 10)
 	if p.Offset > 0 {
-		g.Prev = p.link("offset", strconv.Itoa(max(0, p.Offset-p.Limit)))
+		g.Prev = p.link("offset", strconv.Itoa(max(0, p.Offset-p.Limit)), "until", until)
 	}
 	if g.Last < total && shown > 0 {
-		g.Next = p.link("offset", strconv.Itoa(p.Offset+shown))
+		g.Next = p.link("offset", strconv.Itoa(p.Offset+shown), "until", until)
 	}
 	for _, size := range []int{audit.DefaultLimit, 100, audit.MaxLimit} {
 		text := strconv.Itoa(size)

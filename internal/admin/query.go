@@ -23,6 +23,7 @@ const maxValue = 1024
 type query struct {
 	audit.Filter
 	audit.Page
+	Until  time.Time           // pages of one list see what had begun before it; zero: not asked
 	Format string              // "json" or "csv" as asked for; empty: not asked
 	Extra  map[string]string   // the page's own parameters
 	Faults map[string][]string // by parameter
@@ -65,7 +66,19 @@ func parseQuery(raw string, more ...string) query {
 		}
 	}
 	q.checkRange(values.Get("to"))
+	if !q.Until.IsZero() && (q.To.IsZero() || q.To.After(q.Until)) {
+		q.To = q.Until
+	}
 	return q
+}
+
+// freeze is the until of further pages of the list: what arrives meanwhile would move every
+// page behind it.
+func (q *query) freeze(now time.Time) int64 {
+	if q.Until.IsZero() {
+		return now.UnixMilli() + 1
+	}
+	return q.Until.UnixMilli()
 }
 
 func (q *query) fault(name, text string) { q.Faults[name] = append(q.Faults[name], text) }
@@ -106,6 +119,10 @@ func (q *query) read(name, value string) {
 		q.Limit = q.number(name, value, 1, audit.MaxLimit)
 	case "offset":
 		q.Offset = q.number(name, value, 0, 1<<31-1)
+	case "until":
+		if value != "" {
+			q.Until = time.UnixMilli(int64(q.number(name, value, 0, 1<<47))).UTC()
+		}
 	case "format":
 		q.Format = q.oneOf(name, value, []string{"json", "csv"})
 	default:

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"switchboard/internal/route"
 )
 
-func paged(raw string) query { return parseQuery(raw, "limit", "offset", "format") }
+func paged(raw string) query { return parseQuery(raw, "limit", "offset", "until", "format") }
 
 func at(t *testing.T, text string) time.Time {
 	t.Helper()
@@ -171,4 +172,24 @@ func FuzzParseQuery(f *testing.F) {
 			t.Errorf("parseQuery(%q) = %+v", raw, q)
 		}
 	})
+}
+
+// S-AUD-03: further pages see what the first one saw, whatever arrives meanwhile.
+func TestSAUD03UntilKeepsPagesStill(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	first := paged("limit=50")
+	until := first.freeze(noon)
+	next := paged(fmt.Sprintf("limit=50&offset=50&until=%d", until))
+	if err := next.err(); err != nil || !next.To.Equal(noon.Add(time.Millisecond)) || next.freeze(noon.Add(time.Hour)) != until {
+		t.Errorf("next page: to %v, until %d, %v; want the first page's %d", next.To, next.freeze(noon), err, until)
+	}
+	narrow := paged(fmt.Sprintf("to=2026-02-28&until=%d", until))
+	if want := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC); !narrow.To.Equal(want) {
+		t.Errorf("to = %v, want the filter's own %v", narrow.To, want)
+	}
+	for _, bad := range []string{"until=x", "until=-1", "until=1.5"} {
+		if q := paged(bad); q.err() == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
 }

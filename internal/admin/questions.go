@@ -27,9 +27,9 @@ func (a *Admin) questions() map[string]endpoint {
 		return endpoint{http.MethodGet: func(w http.ResponseWriter, r *http.Request) { a.question(w, r, ask, more) }}
 	}
 	return map[string]endpoint{
-		"/admin/audit/sessions": asks(a.askThreads, "limit", "offset", "format"),
-		"/admin/audit/log":      asks(a.askLog, "limit", "offset", "format"),
-		"/admin/usage/sessions": asks(a.askSessions, "limit", "offset", "format"),
+		"/admin/audit/sessions": asks(a.askThreads, "limit", "offset", "until", "format"),
+		"/admin/audit/log":      asks(a.askLog, "limit", "offset", "until", "format"),
+		"/admin/usage/sessions": asks(a.askSessions, "limit", "offset", "until", "format"),
 		"/admin/usage/summary":  asks(a.askSummary, "format"),
 		"/admin/usage/daily":    asks(a.askDaily, "format"),
 	}
@@ -97,17 +97,17 @@ func (a *Admin) readError(ctx context.Context, err error) *wire.Error {
 
 func (a *Admin) askThreads(ctx context.Context, q *query) (answer, error) {
 	found, err := a.Reader.Threads(ctx, q.Filter, q.Page)
-	return viewThreads(found, q.Page), err
+	return viewThreads(found, q), err
 }
 
 func (a *Admin) askLog(ctx context.Context, q *query) (answer, error) {
 	found, err := a.Reader.Log(ctx, q.Filter, q.Page)
-	return viewLog(found, q.Page), err
+	return viewLog(found, q), err
 }
 
 func (a *Admin) askSessions(ctx context.Context, q *query) (answer, error) {
 	found, err := a.Reader.Sessions(ctx, q.Filter, q.Page)
-	return viewSessions(found, q.Page), err
+	return viewSessions(found, q), err
 }
 
 func (a *Admin) askSummary(ctx context.Context, q *query) (answer, error) {

@@ -114,9 +114,9 @@ const wantCoverage = `"as_of":"2026-03-01T00:00:01.5Z","complete":true,"unreadab
 func TestQuestions(t *testing.T) {
 	entry, _ := json.Marshal(event())
 	for _, tt := range []struct{ path, want string }{
-		{"/admin/audit/sessions?limit=1&offset=2", `{"sessions":[{"session_id":"s1","user_path":"/team","request_count":6,"latest":` + string(entry) + `}],"total":3,"limit":1,"offset":2,` + wantCoverage + `}`},
-		{"/admin/audit/log", `{"entries":[` + string(entry) + `],"total":6,"limit":50,"offset":0,` + wantCoverage + `}`},
-		{"/admin/usage/sessions", `{"entries":[{"session_id":"s1","user_path":"/team",` + wantUsage + `,"last_used_at":"2026-02-28T23:59:58Z"}],"total":1,"limit":50,"offset":0,` + wantCoverage + `}`},
+		{"/admin/audit/sessions?limit=1&offset=2&until=1772323200000", `{"sessions":[{"session_id":"s1","user_path":"/team","request_count":6,"latest":` + string(entry) + `}],"total":3,"limit":1,"offset":2,"until":1772323200000,` + wantCoverage + `}`},
+		{"/admin/audit/log?until=1772323200000", `{"entries":[` + string(entry) + `],"total":6,"limit":50,"offset":0,"until":1772323200000,` + wantCoverage + `}`},
+		{"/admin/usage/sessions?until=1772323200000", `{"entries":[{"session_id":"s1","user_path":"/team",` + wantUsage + `,"last_used_at":"2026-02-28T23:59:58Z"}],"total":1,"limit":50,"offset":0,"until":1772323200000,` + wantCoverage + `}`},
 		{"/admin/usage/summary", `{` + wantUsage + `,"sessions":4,"groups":[{"model":"m-big","provider":"A",` + wantUsage + `}],` + wantCoverage + `}`},
 		{"/admin/usage/daily", `{"days":[{"date":"2026-02-28",` + wantUsage + `}],` + wantCoverage + `}`},
 	} {

@@ -37,6 +37,12 @@ type pageView struct {
 	Total  int64 `json:"total"`
 	Limit  int   `json:"limit"`
 	Offset int   `json:"offset"`
+	// Until keeps further pages from moving when requests arrive: a parameter of them.
+	Until int64 `json:"until"`
+}
+
+func viewPage(total int64, q *query) pageView {
+	return pageView{total, q.Limit, q.Offset, q.freeze(time.Now())}
 }
 
 type threadsView struct {
@@ -135,26 +141,26 @@ func hitRate(u audit.Usage) (rate float64, ok bool) {
 	return float64(u.CachedInputTokens) / float64(u.InputTokens), true
 }
 
-func viewThreads(found audit.Threads, p audit.Page) *threadsView {
-	v := &threadsView{Sessions: found.Sessions, pageView: pageView{found.Total, p.Limit, p.Offset}, coverageView: viewCoverage(found.Coverage)}
+func viewThreads(found audit.Threads, q *query) *threadsView {
+	v := &threadsView{Sessions: found.Sessions, pageView: viewPage(found.Total, q), coverageView: viewCoverage(found.Coverage)}
 	if v.Sessions == nil {
 		v.Sessions = []audit.Thread{}
 	}
 	return v
 }
 
-func viewLog(found audit.Log, p audit.Page) *logView {
-	v := &logView{Entries: found.Entries, pageView: pageView{found.Total, p.Limit, p.Offset}, coverageView: viewCoverage(found.Coverage)}
+func viewLog(found audit.Log, q *query) *logView {
+	v := &logView{Entries: found.Entries, pageView: viewPage(found.Total, q), coverageView: viewCoverage(found.Coverage)}
 	if v.Entries == nil {
 		v.Entries = []record.Event{}
 	}
 	return v
 }
 
-func viewSessions(found audit.SessionUsages, p audit.Page) *sessionsView {
+func viewSessions(found audit.SessionUsages, q *query) *sessionsView {
 	v := &sessionsView{
 		Entries:  make([]sessionView, 0, len(found.Entries)),
-		pageView: pageView{found.Total, p.Limit, p.Offset}, coverageView: viewCoverage(found.Coverage),
+		pageView: viewPage(found.Total, q), coverageView: viewCoverage(found.Coverage),
 	}
 	for _, s := range found.Entries {
 		v.Entries = append(v.Entries, sessionView{s.SessionID, s.UserPath, viewUsage(s.Usage), time.UnixMilli(s.LastUsedAt).UTC()})
