@@ -25,8 +25,15 @@ import (
 	"switchboard/internal/fleettest"
 )
 
-// TestMain builds what is looked at.
+// pictures is the folder of the screenshots, which git ignores.
+func pictures() string { return filepath.Join("..", "..", ".cache", "screenshots") }
+
+// TestMain builds what is looked at, and removes the pictures of other runs.
 func TestMain(m *testing.M) {
+	if err := os.RemoveAll(pictures()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(fleettest.Main(m, "cmd/switchboard", "functions/route", "functions/admin"))
 }
 
@@ -240,8 +247,7 @@ func (p *tab) at(parts ...string) {
 // shoot keeps a picture of the whole page, light and dark.
 func (p *tab) shoot(name string) {
 	p.Helper()
-	dir := filepath.Join("..", "..", ".cache", "screenshots")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(pictures(), 0o755); err != nil {
 		p.Fatal(err)
 	}
 	for _, scheme := range []string{"dark", "light"} {
@@ -252,7 +258,7 @@ func (p *tab) shoot(name string) {
 			chromedp.FullScreenshot(&picture, 100),
 		)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, p.on.width, scheme)), picture, 0o644)
+			err = os.WriteFile(filepath.Join(pictures(), fmt.Sprintf("%s-%d-%s.png", name, p.on.width, scheme)), picture, 0o644)
 		}
 		if err != nil {
 			p.Errorf("picture of %s: %v", name, err)

@@ -15,13 +15,20 @@ func messageUsage(output int) object {
 func (s *server) countTokens(c *call) { writeJSON(c.w, object{"input_tokens": 1000}) }
 
 func (s *server) messages(c *call) {
+	if s.refuseMessages(c) {
+		return
+	}
 	block, stop := object{"type": "text", "text": strings.Join(c.pieces(s.name), "")}, "end_turn"
 	if c.wantsTool() {
 		block, stop = object{"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": object{"city": "Berlin"}}, "tool_use"
 	}
+	content := []object{block}
+	if asked(c.body.Thinking) {
+		content = []object{thinkingBlock(), block}
+	}
 	message := object{
 		"id": "msg_" + s.name, "type": "message", "role": "assistant", "model": c.body.Model,
-		"content": []object{block}, "stop_reason": stop, "stop_sequence": nil, "usage": messageUsage(20),
+		"content": content, "stop_reason": stop, "stop_sequence": nil, "usage": messageUsage(20),
 	}
 	if !c.body.Stream {
 		writeJSON(c.w, message)
@@ -43,11 +50,20 @@ func (s *server) messages(c *call) {
 			deltas = append(deltas, object{"type": "text_delta", "text": piece})
 		}
 	}
-	out.event("content_block_start", object{"index": 0, "content_block": block})
-	for _, delta := range deltas {
-		out.event("content_block_delta", object{"index": 0, "delta": delta})
+	index := 0
+	if asked(c.body.Thinking) {
+		out.event("content_block_start", object{"index": index, "content_block": object{"type": "thinking", "thinking": "", "signature": ""}})
+		for _, delta := range []object{{"type": "thinking_delta", "thinking": thought[:8]}, {"type": "thinking_delta", "thinking": thought[8:]}, {"type": "signature_delta", "signature": signature}} {
+			out.event("content_block_delta", object{"index": index, "delta": delta})
+		}
+		out.event("content_block_stop", object{"index": index})
+		index++
 	}
-	out.event("content_block_stop", object{"index": 0})
+	out.event("content_block_start", object{"index": index, "content_block": block})
+	for _, delta := range deltas {
+		out.event("content_block_delta", object{"index": index, "delta": delta})
+	}
+	out.event("content_block_stop", object{"index": index})
 	out.event("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 20}})
 	out.event("message_stop", object{})
 }

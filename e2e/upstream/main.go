@@ -124,6 +124,9 @@ type body struct {
 	Messages       []message         `json:"messages"`
 	Input          json.RawMessage   `json:"input"`
 	Previous       string            `json:"previous_response_id"`
+	MaxTokens      json.RawMessage   `json:"max_tokens"`
+	Thinking       json.RawMessage   `json:"thinking"`
+	Effort         json.RawMessage   `json:"reasoning_effort"`
 	EncodingFormat string            `json:"encoding_format"`
 	StreamOptions  struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -133,6 +136,8 @@ type body struct {
 type message struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
+
+	members map[string]json.RawMessage
 }
 
 // serve reads a request, logs it, applies the faults, and hands the rest to answer.

@@ -38,6 +38,9 @@ func (c *call) wantsTool() bool {
 }
 
 func (s *server) chat(c *call) {
+	if s.refuseChat(c) {
+		return
+	}
 	if c.body.Stream {
 		s.chatStream(c)
 		return
@@ -47,6 +50,9 @@ func (s *server) chat(c *call) {
 		answer, finish = object{"role": "assistant", "content": nil, "tool_calls": []object{{
 			"id": "call_1", "type": "function", "function": object{"name": "get_weather", "arguments": weather},
 		}}}, "tool_calls"
+	}
+	if asked(c.body.Effort) {
+		answer["reasoning_content"] = thought
 	}
 	writeJSON(c.w, object{
 		"id": "chatcmpl-" + s.name, "object": "chat.completion", "created": 1700000000, "model": c.body.Model,
@@ -67,6 +73,10 @@ func (s *server) chatStream(c *call) {
 		return o
 	}
 	out.data(chunk(object{"role": "assistant", "content": ""}, nil))
+	if asked(c.body.Effort) {
+		out.data(chunk(object{"reasoning_content": thought[:8]}, nil))
+		out.data(chunk(object{"reasoning_content": thought[8:]}, nil))
+	}
 	finish := "stop"
 	if c.wantsTool() {
 		finish = "tool_calls"
