@@ -94,7 +94,7 @@ func (x *exchange) call(ctx context.Context, to route.Attempt) (*proxy.Answer, *
 	began := time.Now()
 	x.depart(to, began)
 	answer, failure := x.g.client.Open(ctx, x.request, proxy.Target{
-		Provider: to.Provider, Key: to.Key, Model: to.Model, As: to.As, Hint: x.hint(to),
+		Provider: to.Provider, Key: to.Key, Model: to.Model, As: to.As, Mixed: to.Mixed, Hint: x.hint(to),
 	})
 	now := time.Now()
 	entry := record.Attempt{

@@ -18,6 +18,7 @@ import (
 
 	"switchboard/internal/health"
 	"switchboard/internal/provider"
+	"switchboard/internal/translate"
 	"switchboard/internal/wire"
 )
 
@@ -48,6 +49,9 @@ type Target struct {
 	// As is the surface in which the provider is called; empty: the request's. Request and
 	// answer are translated where it is another.
 	As wire.Surface
+	// Mixed: the session may have been answered through a translation; what that left in its
+	// history is taken out for a provider who would refuse it.
+	Mixed bool
 	// Hint names the session to the provider; empty: nothing does. It is opaque here.
 	Hint string
 }
@@ -144,6 +148,9 @@ func (c *Client) Open(ctx context.Context, r *wire.Request, to Target) (*Answer,
 
 func (a *Answer) open(r *wire.Request, to Target, askUsage bool) *Failure {
 	edits := r.Edits(to.Model.Upstream, askUsage)
+	if to.Mixed && a.translation == nil && !to.Provider.ExtendedChat() {
+		edits = withEdits(edits, translate.Leftovers(r.Surface, r.Body))
+	}
 	hint := hintOf(a.vendor, r, to)
 	if hint.Member != "" {
 		edits = withMember(r, edits, hint.Member, to.Hint)

@@ -58,6 +58,16 @@ func translated(r *wire.Request, to Target, now int64) (*wire.Request, *translat
 	return made, t, nil
 }
 
+// withEdits puts more edits among those of a body.
+func withEdits(edits, more []wire.Edit) []wire.Edit {
+	if len(more) == 0 {
+		return edits
+	}
+	edits = append(edits, more...)
+	slices.SortFunc(edits, func(a, b wire.Edit) int { return a.Start - b.Start })
+	return edits
+}
+
 func asRefusal(err error) *wire.Error {
 	var e *wire.Error
 	if errors.As(err, &e) {

@@ -43,8 +43,9 @@ type offer struct {
 // seat is a target of an offer, at most one for a provider and model.
 type seat struct {
 	*target
-	as   wire.Surface // in which it is called
-	slot int          // of its first key; a slot is a (target, key)
+	as    wire.Surface // in which it is called
+	mixed bool         // others are called in another
+	slot  int          // of its first key; a slot is a (target, key)
 }
 
 // branch is a group of an offer.
@@ -105,6 +106,13 @@ func newOffer(n *name, s wire.Surface, native bool) *offer {
 	}
 	b.offer.root = b.branch(n.group)
 	b.offer.branches = len(b.branches)
+	mixed := false
+	for i := range b.offer.targets {
+		mixed = mixed || b.offer.targets[i].as != b.offer.targets[0].as
+	}
+	for i := range b.offer.targets {
+		b.offer.targets[i].mixed = mixed
+	}
 	return b.offer
 }
 
@@ -193,7 +201,7 @@ func (b *builder) seat(t *target) (at int, ok bool) {
 	o.served = true
 	at = len(o.targets)
 	b.seats[key] = at
-	o.targets = append(o.targets, seat{t, as, o.slots})
+	o.targets = append(o.targets, seat{target: t, as: as, slot: o.slots})
 	o.slots += len(t.account.keys)
 	return at, true
 }
@@ -220,5 +228,5 @@ func (o *offer) seatOf(to *affinity.Target) *seat {
 }
 
 func (s *seat) attempt(key int) Attempt {
-	return Attempt{Provider: s.account.provider, Key: s.account.keys[key], Model: s.model, As: s.as}
+	return Attempt{Provider: s.account.provider, Key: s.account.keys[key], Model: s.model, As: s.as, Mixed: s.mixed}
 }

@@ -75,6 +75,7 @@ type Attempt struct {
 	Key      provider.Key // zero for a provider without auth
 	Model    provider.Model
 	As       wire.Surface // in which the provider is called: the request's, or what that is translated to
+	Mixed    bool         // of the name's targets some are called in another surface: a session may come from there
 	Pinned   bool         // it is where the pin points; with session_sticky_keys: false any key of the provider
 	Trial    bool         // needs the lease of health.Board.Probe
 }

@@ -149,8 +149,8 @@ func (w *answer) saidInMessages(message value) (called, refused bool) {
 		w.open('{')
 		w.word("type", "tool_use")
 		w.key("id")
-		if id := call.get("id"); id.isText() {
-			w.value(id)
+		if id := call.get("id"); len(id.inner()) > 0 {
+			w.toolID(id)
 		} else {
 			w.inner([]byte("call_"), appendInt(nil, i))
 		}

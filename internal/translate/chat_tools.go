@@ -149,23 +149,24 @@ func (r *request) toolUse(call value, at int) {
 	r.shut('}')
 }
 
-// toolID writes the id of a tool call. Anthropic takes letters, digits, '_' and '-'; other
-// vendors make ids of more.
-func (r *request) toolID(id value) {
-	text := id.text()
+// toolID writes the id of a tool call as Anthropic takes it.
+func (w *buf) toolID(id value) { w.inner(cleanID(id.text())) }
+
+// cleanID is an id of letters, digits, '_' and '-', as Anthropic wants it; other vendors make
+// ids of more. It is cleaned in answers too, so that a history can go to Anthropic itself.
+func cleanID(text []byte) []byte {
 	bad := func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '_' && c != '-'
 	}
 	if bytes.IndexFunc(text, bad) < 0 {
-		r.value(id)
-		return
+		return text
 	}
-	r.quote(bytes.Map(func(c rune) rune {
+	return bytes.Map(func(c rune) rune {
 		if bad(c) {
 			return '_'
 		}
 		return c
-	}, text))
+	}, text)
 }
 
 // brokenInput is the member that holds arguments which are no JSON object, as Anthropic's own

@@ -243,7 +243,7 @@ func (s *Stream) openLane(l *lane) {
 		s.json(`"content_block":{"type":"tool_use"`)
 		s.key("id")
 		if len(l.id) > 0 {
-			s.inner(l.id)
+			s.inner(cleanID(l.id))
 		} else {
 			s.inner([]byte("call_"), appendInt(nil, l.index))
 		}
