@@ -1,5 +1,5 @@
-// Command lambda measures the route function: what it adds inside the function, its start,
-// size, memory and calls, and the whole local Function URL. It prints the bars and puts the
+// Command lambda measures the functions: what route adds inside the function, its start,
+// size, memory and calls, the whole local Function URL, and the first page of admin. It prints the bars and puts the
 // result into docs/performance-aws.md.
 //
 // The comparison runs this same program as a function in three roles (bare handler on
@@ -83,7 +83,7 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	var bars []bar
-	for _, measure := range []func(context.Context) ([]bar, error){b.insideTheFunction, b.coldStarts, b.functionURL} {
+	for _, measure := range []func(context.Context) ([]bar, error){b.insideTheFunction, b.coldStarts, b.coldPages, b.functionURL} {
 		more, err := measure(ctx)
 		if err != nil {
 			return err
