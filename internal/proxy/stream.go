@@ -78,7 +78,7 @@ func (a *Answer) copyStream(w http.ResponseWriter) Ending {
 	}
 	a.held = nil
 	var failure error
-	for !a.eof && !a.failed {
+	for !a.eof && !a.failed && !a.translation.broken() {
 		chunk, err := a.read()
 		if len(chunk) > 0 {
 			out, marks := chunk, provider.Mark(0)
@@ -119,6 +119,9 @@ func (a *Answer) endStream(client *clientWriter, failure error) Ending {
 	if a.failed {
 		f, _ := a.observer.Failure()
 		return Ending{Class: f.Class, Failure: f, Cause: errors.New("error event in the stream")}
+	}
+	if a.translation.broken() {
+		return Ending{Class: health.ServerError, Cause: errors.New("an event of the stream is too large to be translated")}
 	}
 	if a.complete {
 		return Ending{Class: health.OK}

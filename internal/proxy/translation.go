@@ -130,6 +130,9 @@ func (t *translation) close() []byte {
 	return t.stream.Close()
 }
 
+// broken tells whether the client has been told that the stream cannot be translated.
+func (t *translation) broken() bool { return t != nil && t.stream.Broken() }
+
 // body is an error body in the client's shape.
 func (t *translation) body(status int, body []byte) []byte {
 	if t == nil || body == nil {

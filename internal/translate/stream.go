@@ -20,6 +20,7 @@ type Stream struct {
 	scanner sse.Scanner
 	doc     document
 	ended   bool // by an end marker or an error: nothing follows
+	broken  bool
 
 	chat     toChat
 	messages toMessages
@@ -60,12 +61,17 @@ func (s *Stream) Close() []byte {
 	return s.b
 }
 
+// Broken tells whether the translation has ended the stream with an error of its own, because
+// an event is larger than can be kept.
+func (s *Stream) Broken() bool { return s.broken }
+
 func (s *Stream) event(e *sse.Event) {
 	switch data := bytes.TrimSpace(e.Data); {
 	case s.ended:
 	case e.Comment:
 		s.ping()
 	case e.TooLong:
+		s.broken = true
 		s.fail(value{})
 	case s.to == wire.Messages && string(data) == "[DONE]":
 		s.endMessage()

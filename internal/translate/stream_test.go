@@ -125,8 +125,9 @@ func TestLongLines(t *testing.T) {
 			t.Errorf("an event of %d bytes gives %d bytes, want its arguments whole", n, len(got))
 		}
 	}
-	if got := stream(wire.Chat, wire.Messages, long(17<<20), 32<<10); !bytes.HasPrefix(got, []byte("event: error")) {
-		t.Errorf("an event that is too large gives %.200s, want an error", got)
+	s := translate.NewStream(wire.Chat, wire.Messages, reply())
+	if got := s.Feed(long(17 << 20)); !bytes.HasPrefix(got, []byte("event: error")) || !s.Broken() {
+		t.Errorf("an event that is too large gives %.200s, broken %v, want an error", got, s.Broken())
 	}
 }
 
