@@ -40,7 +40,9 @@ func TestDeploy(t *testing.T) {
 		{"requests", func(t *testing.T) { d.testRequests(t, a, b) }},
 		{"a provider fails", func(t *testing.T) { d.testFailover(t, a, b) }},
 		{"admin", d.testAdmin},
+		{"questions, answered from S3", func(t *testing.T) { d.testQuestions(t, adminKey) }},
 		{"update", d.testUpdate},
+		{"questions, answered by Athena", func(t *testing.T) { d.putPattern(t); d.testQuestions(t, nextAdmin) }},
 		{"signed callers only", d.testIAM},
 		{"what was logged", d.testLogs},
 		{"delete", d.testDelete},
@@ -321,7 +323,8 @@ func (d *deployed) testAdmin(t *testing.T) {
 // A changed parameter changes what it names and nothing else: URLs, sessions and events stay.
 func (d *deployed) testUpdate(t *testing.T) {
 	before := d.outputs
-	served := d.ok(t, request{session: "s1"}).provider()
+	served := d.ok(t, request{session: "s1"}).provider() // where it is by now: its first provider may have failed
+	switches := d.pin(t, "s1")["switch_count"]
 	d.deploy(t, "MemorySize=768", "LogLevel=debug", "AuditEngine=athena", "ReservedConcurrency=20", "CorsAllowOrigins=https://app.example", "AdminKey=ssm:"+adminName)
 	if diff := cmp.Diff(before, d.outputs); diff != "" {
 		t.Errorf("the update changed outputs (-before +after):\n%s", diff)
@@ -336,8 +339,8 @@ func (d *deployed) testUpdate(t *testing.T) {
 	if got := d.ok(t, request{session: "s1"}).provider(); got != served {
 		t.Errorf("after the update s1 is on %s, want %s", got, served)
 	}
-	if row := d.pin(t, "s1"); row["switch_count"] != "0" {
-		t.Errorf("after the update the row of s1 is %v", row)
+	if row := d.pin(t, "s1"); row["switch_count"] != switches {
+		t.Errorf("after the update the row of s1 is %v, want %s switches", row, switches)
 	}
 	table := d.call(t, "glue", "AWSGlue.GetTable", map[string]any{"DatabaseName": "switchboard", "Name": "routing_events"})
 	if got := at(table, "Table", "Parameters", "projection.enabled"); got != "true" {
@@ -370,27 +373,35 @@ func (d *deployed) testIAM(t *testing.T) {
 	d.ok(t, request{session: "s1"})
 }
 
+// logged are the lines of a log group.
+func (d *deployed) logged(t *testing.T, group string) (lines []string) {
+	t.Helper()
+	streams := d.call(t, "logs", "Logs_20140328.DescribeLogStreams", map[string]any{"logGroupName": group})
+	for _, stream := range streams["logStreams"].([]any) {
+		page := d.call(t, "logs", "Logs_20140328.GetLogEvents", map[string]any{
+			"logGroupName": group, "logStreamName": at(stream, "logStreamName"), "startFromHead": true, "limit": 10000,
+		})
+		for _, line := range page["events"].([]any) {
+			lines = append(lines, fmt.Sprint(at(line, "message")))
+		}
+	}
+	return lines
+}
+
 // The log has one line per request and no key.
 func (d *deployed) testLogs(t *testing.T) {
-	streams := d.call(t, "logs", "Logs_20140328.DescribeLogStreams", map[string]any{"logGroupName": d.outputs["RouteLogGroup"]})
 	requests := 0
-	for _, stream := range streams["logStreams"].([]any) {
-		lines := d.call(t, "logs", "Logs_20140328.GetLogEvents", map[string]any{
-			"logGroupName": d.outputs["RouteLogGroup"], "logStreamName": at(stream, "logStreamName"), "startFromHead": true, "limit": 10000,
-		})
-		for _, line := range lines["events"].([]any) {
-			text := fmt.Sprint(at(line, "message"))
-			noKeys(t, "the log", text)
-			var entry struct{ Msg, Level string }
-			if json.Unmarshal([]byte(text), &entry) != nil {
-				continue // Lambda's own lines
-			}
-			if entry.Msg == "request" {
-				requests++
-			}
-			if entry.Level == "ERROR" {
-				t.Errorf("the log says %s", text)
-			}
+	for _, text := range d.logged(t, d.outputs["RouteLogGroup"]) {
+		noKeys(t, "the log", text)
+		var entry struct{ Msg, Level string }
+		if json.Unmarshal([]byte(text), &entry) != nil {
+			continue // Lambda's own lines
+		}
+		if entry.Msg == "request" {
+			requests++
+		}
+		if entry.Level == "ERROR" {
+			t.Errorf("the log says %s", text)
 		}
 	}
 	if requests < 20 {

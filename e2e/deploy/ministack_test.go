@@ -15,8 +15,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +31,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"switchboard/internal/athena/athenatest"
 )
 
 const (
@@ -121,6 +127,7 @@ func (m *ministack) run(address string) (exited chan struct{}) {
 	}
 	cmd := exec.Command(filepath.Join(m.venv, "bin", "ministack"))
 	cmd.Dir = home
+	front := m.front(address)
 	cmd.Env = []string{
 		"PATH=" + filepath.Join(m.venv, "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home,
 		"GATEWAY_PORT=" + port, "BIND_HOST=127.0.0.1", "S3_DATA_DIR=" + filepath.Join(home, "s3"),
@@ -129,6 +136,7 @@ func (m *ministack) run(address string) (exited chan struct{}) {
 		"IOT_MTLS_ENABLED=0",    // would take a fixed port
 		"MINISTACK_REGION=" + region,
 		"AWS_ENDPOINT_URL=http://" + address, // functions inherit it
+		"AWS_ENDPOINT_URL_S3=" + front, "AWS_ENDPOINT_URL_ATHENA=" + front,
 	}
 	cmd.Stdout, cmd.Stderr = m.log, m.log
 	// Its own group, so that the functions it runs end with it.
@@ -155,6 +163,63 @@ func (m *ministack) run(address string) (exited chan struct{}) {
 		}
 	})
 	return exited
+}
+
+// front is where functions find S3 and Athena: MiniStack's, as over TLS, which the bucket's
+// policy wants, and with what DuckDB lacks.
+func (m *ministack) front(address string) string {
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: address})
+			r.Out.Host = r.In.Host
+			r.Out.Header.Set("X-Forwarded-Proto", "https")
+		},
+		Transport: asAthena{m.t},
+	})
+	m.t.Cleanup(front.Close)
+	return front.URL
+}
+
+// asAthena makes Athena of MiniStack's: a statement is started as the function has sent it, so that
+// its role is asked for its rights, and then, signed by the account's owner, with what DuckDB
+// lacks. The other calls are signed by the owner too: they name a query, and MiniStack does not
+// know which workgroup that is of, so that no role of one workgroup may do them.
+type asAthena struct{ t *testing.T }
+
+func (a asAthena) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch target := r.Header.Get("X-Amz-Target"); {
+	case target == "AmazonAthena.StartQueryExecution":
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil || response.StatusCode != http.StatusOK {
+			return response, err
+		}
+		response.Body.Close()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return athenatest.WithFunctions{RoundTripper: signer(a)}.RoundTrip(r)
+	case strings.HasPrefix(target, "AmazonAthena."):
+		return signer(a).RoundTrip(r)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// signer signs anew what was changed.
+type signer struct{ t *testing.T }
+
+func (s signer) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Header.Del("X-Amz-Security-Token")
+	sign(s.t, r, "athena", body)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func (m *ministack) healthy(exited chan struct{}) error {

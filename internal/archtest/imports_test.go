@@ -77,6 +77,7 @@ func table() map[string]row {
 		"functionurl":           {support, "", "", "plays Lambda below a bootstrap; it must not know what that does"},
 		"affinity/affinitytest": {support, "affinity", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"shared/sharedtest":     {support, "shared", "", "a suite knows the contract alone"},
+		"athena/athenatest":     {support, "record", "", "it knows what an emulator lacks, and events"},
 		"audit/audittest":       {support, "audit record", "github.com/google/go-cmp", "a suite knows the contract alone"},
 		"record/recordtest":     {support, "record", "github.com/google/go-cmp pgregory.net/rapid", "a suite knows the contract alone"},
 		"provider/gencatalog":   {support, "", "charm.land/catwalk", "writes the catalog that provider embeds; linked into nothing"},

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"switchboard/internal/athena"
+	"switchboard/internal/athena/athenatest"
 	"switchboard/internal/audit"
 	"switchboard/internal/audit/audittest"
 	"switchboard/internal/record"
@@ -38,9 +39,9 @@ import (
 // does not prove, and nothing here can:
 //
 //   - Trino's grammar and functions: the four that DuckDB lacks are defined in front of
-//     each statement (functions), everything else has to be understood by both;
+//     each statement (athenatest), everything else has to be understood by both;
 //   - the SerDe: DuckDB reads the JSON and guesses its types, so that an object with every
-//     field stands in a partition that no question reads (pattern); cut lines fail there;
+//     field stands in a partition that no question reads (athenatest.Pattern); cut lines fail there;
 //   - partition projection: paths are read, predicates are only filters;
 //   - limits of scanned bytes, throttling, workgroups, permissions, time and money.
 type cloud struct {
@@ -48,30 +49,6 @@ type cloud struct {
 	athena *sdk.Client
 	s3     *s3.Client
 	name   string // of the bucket, the database and the workgroup
-}
-
-// functions of Trino as DuckDB's. The SELECT in front keeps the statement one that yields rows.
-const functions = `SELECT 1; CREATE MACRO json_format(x) AS CAST(x AS VARCHAR);
-CREATE MACRO date_add(unit, n, d) AS CAST(d + to_days(CAST(n AS INTEGER)) AS DATE); `
-
-// withFunctions puts them in front of each statement that is started.
-type withFunctions struct{ http.RoundTripper }
-
-func (w withFunctions) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Header.Get("X-Amz-Target") == "AmazonAthena.StartQueryExecution" {
-		var in map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-			return nil, err
-		}
-		in["QueryString"] = functions + in["QueryString"].(string)
-		body, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
-		}
-		r = r.Clone(r.Context())
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	}
-	return w.RoundTripper.RoundTrip(r)
 }
 
 func newCloud(t *testing.T) *cloud {
@@ -82,7 +59,7 @@ func newCloud(t *testing.T) *cloud {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
-	cfg := config(&http.Client{Transport: withFunctions{transport}})
+	cfg := config(&http.Client{Transport: athenatest.WithFunctions{RoundTripper: transport}})
 	cfg.BaseEndpoint, cfg.Region = &endpoint, "us-east-1" // where a bucket needs no location
 	c := &cloud{
 		cfg: cfg, athena: athena.NewClient(cfg), s3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }),
@@ -173,29 +150,8 @@ func (c *cloud) table(t *testing.T) map[string]any {
 	}
 }
 
-// pattern is an event with every field, whose texts look like nothing but text.
-func pattern() record.Event {
-	e := record.Event{
-		Attempts: []record.Attempt{{Status: 1}}, DegradedProviders: []string{"x"}, Switched: true, Stream: true, CreatedAt: 1, ResponseStatus: 1, LatencyMillis: 1,
-	}
-	fill(reflect.ValueOf(&e).Elem())
-	fill(reflect.ValueOf(&e.Attempts[0]).Elem())
-	return e
-}
-
-func fill(v reflect.Value) {
-	for i := range v.NumField() {
-		switch field := v.Field(i); field.Kind() {
-		case reflect.String:
-			field.SetString("x")
-		case reflect.Pointer:
-			field.Set(reflect.ValueOf(number(1)))
-		}
-	}
-}
-
 // put writes an object as a delivery stream does.
-func (c *cloud) put(t *testing.T, partition, name string, events []record.Event) {
+func (c *cloud) put(t *testing.T, name string, events []record.Event) {
 	t.Helper()
 	var object bytes.Buffer
 	zip := gzip.NewWriter(&object)
@@ -207,7 +163,7 @@ func (c *cloud) put(t *testing.T, partition, name string, events []record.Event)
 	if err := zip.Close(); err != nil {
 		t.Fatal(err)
 	}
-	key := "events/" + partition + "/" + name + ".gz"
+	key := "events/" + name + ".gz"
 	if _, err := c.s3.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &c.name, Key: &key, Body: bytes.NewReader(object.Bytes())}); err != nil {
 		t.Fatal(err)
 	}
@@ -223,12 +179,12 @@ func (c *cloud) deliver(t *testing.T, events []record.Event) {
 		partition := arrival.Format("dt=2006-01-02/hour=15")
 		byHour[partition] = append(byHour[partition], e)
 	}
-	c.put(t, "dt=2001-01-01/hour=00", "pattern", []record.Event{pattern()})
+	c.put(t, athenatest.PatternKey, []record.Event{athenatest.Pattern()})
 	for partition, list := range byHour {
 		half := len(list) / 2
-		c.put(t, partition, "first", list[half:])
+		c.put(t, partition+"/first", list[half:])
 		if half > 0 {
-			c.put(t, partition, "second", list[:half])
+			c.put(t, partition+"/second", list[:half])
 		}
 	}
 }
