@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// atoms is what a request means, whichever surface it is in: what is said in order, without
-// the borders of messages, and its settings.
-func atoms(t interface {
+type failing interface {
 	Helper()
 	Fatalf(format string, args ...any)
-}, body []byte) []string {
+}
+
+// atoms is what a request means, whichever surface it is in: what is said in order, without
+// the borders of messages, and its settings.
+func atoms(t failing, body []byte) []string {
 	t.Helper()
 	var root map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(body))

@@ -77,7 +77,8 @@ func (d *document) container(i, depth int, closing byte) (int, bool) {
 	if i < len(d.src) && d.src[i] == closing {
 		return i + 1, true
 	}
-	for ok := true; ; i = wire.Space(d.src, i+1) {
+	for ; ; i = wire.Space(d.src, i+1) {
+		var ok bool
 		if closing == '}' {
 			if i, ok = d.key(i); !ok {
 				return i, false

@@ -25,7 +25,6 @@ type lane struct {
 	id     []byte
 	name   []byte // as written, without quotes
 	text   []byte // of a call: its arguments so far; of others: what waits. As written
-	sent   int    // of text
 	index  int
 	opened bool
 	closed bool

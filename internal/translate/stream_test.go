@@ -15,11 +15,13 @@ import (
 	"switchboard/internal/wire"
 )
 
-// recorded are the streams of testdata.
-func recorded(t testing.TB) (streams []struct {
+type recording struct {
 	from, to wire.Surface
 	data     []byte
-}) {
+}
+
+// recorded are the streams of testdata.
+func recorded(t testing.TB) (streams []recording) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	for _, file := range files {
@@ -28,10 +30,7 @@ func recorded(t testing.TB) (streams []struct {
 			t.Fatal(err)
 		}
 		for _, f := range archive.Files {
-			one := struct {
-				from, to wire.Surface
-				data     []byte
-			}{wire.Chat, wire.Messages, append(f.Data, '\n')}
+			one := recording{wire.Chat, wire.Messages, append(f.Data, '\n')}
 			switch f.Name {
 			case "stream chat":
 			case "stream messages":
