@@ -40,8 +40,6 @@ func TestMain(m *testing.M) {
 // screen is what the dashboard is shown on.
 type screen struct{ width, height int64 }
 
-func (s screen) narrow() bool { return s.width < 600 }
-
 // onEachScreen runs a test at the width of a desk and of a telephone.
 func onEachScreen(t *testing.T, test func(t *testing.T, on screen)) {
 	for _, on := range []screen{{1280, 900}, {390, 844}} {
