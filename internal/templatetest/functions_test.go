@@ -174,7 +174,10 @@ func TestMakefileBuildsTheFunctions(t *testing.T) {
 				}
 			}
 			cmd := exec.CommandContext(t.Context(), "make", "-C", dir, "build-"+function, "ARTIFACTS_DIR="+artifacts, "GO=true")
-			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LAMBDA_ARCH=") }), test.environment)
+			cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
+				// Flags of a make around this test (-s) would be this one's as well.
+				return strings.HasPrefix(s, "LAMBDA_ARCH=") || strings.HasPrefix(s, "MAKEFLAGS=") || strings.HasPrefix(s, "MFLAGS=")
+			}), test.environment)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("make build-%s: %v\n%s", function, err, out)
