@@ -15,7 +15,7 @@ CHROMIUM ?= /usr/bin/chromium
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-e2e test-browser test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz fleet bench bench-lambda clean
+.PHONY: help run build build-RouteFunction build-AdminFunction deploy template-lint localstack-up localstack-deploy localstack-test localstack-down test test-unit test-programs test-e2e test-browser test-deploy test-emulator check format format-check vet lint lint-tool arch fuzz fleet bench bench-lambda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,7 +64,12 @@ $(AWS_DONE): e2e/deploy/requirements.txt
 	$(AWS_VENV)/bin/pip install --quiet --disable-pip-version-check -r e2e/deploy/requirements.txt
 	@touch $@
 
-test: test-unit test-e2e test-browser test-emulator template-lint test-deploy ## all tests, with their set-up
+test: test-unit $(AWS_DONE) ## all tests, with their set-up
+	$(MAKE) -O -j2 test-programs test-emulator
+
+# Beside the emulator's suites, which mostly wait for it.
+test-programs:
+	$(MAKE) -j1 test-e2e test-browser template-lint test-deploy
 
 # SQLite is C made Go: the detector finds nothing in it that is ours, and makes it ten times slower.
 RACE := -race -gcflags='modernc.org/...=-race=false'
