@@ -234,8 +234,12 @@ func TestExport(t *testing.T) {
 		if w.Header().Get("X-Switchboard-As-Of") != "2026-03-01T00:00:01.5Z" || w.Header().Get("X-Switchboard-Complete") != "true" {
 			t.Errorf("%s: coverage headers %v", path, w.Header())
 		}
-		asFile := get(asking(filled()), http.MethodGet, path+"?format=json", adminKey)
-		plain := get(asking(filled()), http.MethodGet, path, adminKey)
+		until := "" // the two answers are not of the same millisecond
+		if !strings.HasSuffix(path, "summary") && !strings.HasSuffix(path, "daily") {
+			until = "until=1772323200000"
+		}
+		asFile := get(asking(filled()), http.MethodGet, path+"?format=json&"+until, adminKey)
+		plain := get(asking(filled()), http.MethodGet, path+"?"+until, adminKey)
 		if asFile.Body.String() != plain.Body.String() || !strings.HasSuffix(asFile.Header().Get("Content-Disposition"), `.json"`) || plain.Header().Get("Content-Disposition") != "" {
 			t.Errorf("%s: JSON as a file differs: %s", path, asFile.Header())
 		}
